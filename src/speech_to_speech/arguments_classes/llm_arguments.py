@@ -1,0 +1,25 @@
+"""Options of the language model (`--llm_…`)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+
+@dataclass(frozen=True, slots=True)
+class LLMArguments:
+    """Which model answers, and the memory it may use."""
+
+    model: str = field(
+        default="qwen2.5-coder-0.5b",
+        metadata={
+            "help": "GGUF model: qwen2.5-coder-0.5b, smollm2, a path, or a hub id as owner/repository/file.gguf"
+        },
+    )
+    context_tokens: int = field(default=4096, metadata={"help": "context of one conversation, prompt and answer"})
+    slots: int = field(default=4, metadata={"help": "conversations whose cache stays warm at the same time"})
+    cache_ram_mib: int = field(
+        default=256, metadata={"help": "memory for caches of conversations that lost their slot, MiB; 0: none"}
+    )
+    max_tokens: int = field(default=400, metadata={"help": "longest answer in tokens when the client sets no limit"})
+    temperature: float = field(default=0.0, metadata={"help": "0: always the likeliest token"})
+    batch_tokens: int = field(default=16, metadata={"help": "prompt tokens read between two looks at a cancel"})

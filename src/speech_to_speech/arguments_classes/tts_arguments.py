@@ -1,0 +1,16 @@
+"""Options of speech synthesis (`--tts_…`)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+
+@dataclass(frozen=True, slots=True)
+class TTSArguments:
+    """Which voice speaks."""
+
+    voice: str = field(
+        default="en_US-joe-medium",
+        metadata={"help": "Piper voice: a name such as en_US-joe-medium, or a path to its .onnx file"},
+    )
+    speed: float = field(default=1.0, metadata={"help": "tempo, 0.25 to 4; 1 is the voice's own"})
