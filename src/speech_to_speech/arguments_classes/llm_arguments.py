@@ -11,9 +11,7 @@ class LLMArguments:
 
     model: str = field(
         default="qwen2.5-coder-0.5b",
-        metadata={
-            "help": "GGUF model: qwen2.5-coder-0.5b, smollm2, a path, or a hub id as owner/repository/file.gguf"
-        },
+        metadata={"help": "GGUF model: qwen2.5-coder-0.5b, smollm2, a path, or a hub id as owner/repository/file.gguf"},
     )
     context_tokens: int = field(default=4096, metadata={"help": "context of one conversation, prompt and answer"})
     slots: int = field(default=4, metadata={"help": "conversations whose cache stays warm at the same time"})

@@ -15,4 +15,6 @@ class STTArguments:
     )
     language: str = field(default="", metadata={"help": "BCP-47 code of the spoken language; empty: detected"})
     beam_size: int = field(default=3, metadata={"help": "beams of the final decode; partial decodes use one"})
-    compute_type: str = field(default="int8", metadata={"help": "CTranslate2 compute type: int8, int8_float32, float32"})
+    compute_type: str = field(
+        default="int8", metadata={"help": "CTranslate2 compute type: int8, int8_float32, float32"}
+    )

@@ -1,0 +1,1 @@
+"""The sockets: HTTP and WebSocket shells around sessions, who may connect, and how much is accepted."""

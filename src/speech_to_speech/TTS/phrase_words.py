@@ -1,0 +1,26 @@
+"""Where an English sentence without commas can be cut so that both parts still sound like parts of a sentence."""
+
+from __future__ import annotations
+
+
+def _words(text: str) -> frozenset[str]:
+    return frozenset(text.split())
+
+
+_OPENERS = _words(
+    "and but or nor so because although though unless until since while when where which that who whose if as than "
+    "to in on at by for from with without about between through during into over under after before across"
+)
+"""Conjunctions, relative pronouns and prepositions."""
+
+_LEANS_ON_NEXT = _OPENERS | _words(
+    "of a an the this these those my your his her its our their some any no every each very more most not is are was "
+    "were be been am do does did has have had will would can could should may might must such just only also even "
+    "up out off down going want need able i you he she it we they"
+)
+"""Words that belong to what follows: "because of", "the in-crowd", "is that", "want to"."""
+
+
+def opens_phrase(word: str, before: str) -> bool:
+    """Whether a cut between the words `before` and `word` falls between two phrases."""
+    return word.casefold() in _OPENERS and before.casefold() not in _LEANS_ON_NEXT

@@ -1,0 +1,159 @@
+"""The command `speech-to-speech`. Each subcommand imports what it needs only when it runs."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Callable, Sequence
+
+from speech_to_speech import __version__
+from speech_to_speech.arguments_classes.parsing import StrictParser, add_options, configuration_from
+from speech_to_speech.errors import SpeechToSpeechError
+
+COMMANDS = ("serve", "talk", "demo", "download", "models", "bench")
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run one command; returns the exit code: 0 done, 1 failed, 2 wrong usage."""
+    arguments = list(sys.argv[1:] if argv is None else argv)
+    try:
+        namespace = _parser().parse_args(_with_command(arguments))
+    except SpeechToSpeechError as error:
+        print(f"speech-to-speech: {error}", file=sys.stderr)
+        return 2
+    run: Callable[[argparse.Namespace], int] = namespace.run
+    try:
+        return run(namespace)
+    except SpeechToSpeechError as error:
+        print(f"speech-to-speech: {error}", file=sys.stderr)
+        return 1
+    except KeyboardInterrupt:
+        return 130
+
+
+def _with_command(arguments: list[str]) -> list[str]:
+    """Without a subcommand the server is meant."""
+    if arguments and (arguments[0] in COMMANDS or arguments[0] in ("-h", "--help", "--version")):
+        return arguments
+    if arguments and not arguments[0].startswith("-"):
+        return arguments
+    return ["serve", *arguments]
+
+
+def _parser() -> StrictParser:
+    parser = StrictParser(
+        prog="speech-to-speech",
+        description="Self-hosted spoken conversation behind the OpenAI Realtime API.",
+        epilog="Without a command, 'serve' is run. 'speech-to-speech COMMAND -h' shows a command's options.",
+    )
+    parser.add_argument("--version", action="version", version=f"speech-to-speech {__version__}")
+    commands = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
+    _add_serve(commands)
+    _add_talk(commands)
+    _add_demo(commands)
+    _add_download(commands)
+    _add_models(commands)
+    _add_bench(commands)
+    return parser
+
+
+def _add_serve(commands: argparse._SubParsersAction[StrictParser]) -> None:
+    parser = commands.add_parser("serve", help="run the server", description="Run the server.")
+    add_options(parser)
+    parser.set_defaults(run=_serve)
+
+
+def _add_talk(commands: argparse._SubParsersAction[StrictParser]) -> None:
+    parser = commands.add_parser(
+        "talk",
+        help="hold a spoken conversation",
+        description="Talk through microphone and speaker, or play a WAV file in and record the answer.",
+    )
+    parser.add_argument("--url", help="server to talk to, such as ws://127.0.0.1:8765; else one is started here")
+    parser.add_argument("--input", metavar="WAV", help="play this file, in real time, instead of the microphone")
+    parser.add_argument("--output", metavar="WAV", help="write the answer's audio here instead of playing it")
+    parser.add_argument("--events", metavar="JSONL", help="write every event of the connection here")
+    parser.add_argument(
+        "--headphones", action="store_true", help="no echo cancellation: the speaker cannot reach the microphone"
+    )
+    parser.add_argument("--instructions", help="what the assistant is told to be")
+    parser.add_argument("--timeout", type=float, default=60.0, help="seconds to wait for the answer (default: 60)")
+    add_options(parser)
+    parser.set_defaults(run=_talk)
+
+
+def _add_demo(commands: argparse._SubParsersAction[StrictParser]) -> None:
+    parser = commands.add_parser(
+        "demo",
+        help="play a packaged question to the server and show the turn",
+        description="Start a server, play a packaged spoken question to it, show answer and timeline.",
+    )
+    parser.add_argument("--output", metavar="WAV", default="answer.wav", help="the answer (default: answer.wav)")
+    add_options(parser)
+    parser.set_defaults(run=_demo)
+
+
+def _add_download(commands: argparse._SubParsersAction[StrictParser]) -> None:
+    parser = commands.add_parser("download", help="fetch model files", description="Fetch model files.")
+    parser.add_argument(
+        "names",
+        nargs="*",
+        metavar="what",
+        help="names from 'models', a kind, or 'all' (default: those used without flags)",
+    )
+    parser.set_defaults(run=_download)
+
+
+def _add_models(commands: argparse._SubParsersAction[StrictParser]) -> None:
+    parser = commands.add_parser(
+        "models", help="list the model files", description="Every model file: source, size, licence, present or not."
+    )
+    parser.set_defaults(run=_models)
+
+
+def _add_bench(commands: argparse._SubParsersAction[StrictParser]) -> None:
+    parser = commands.add_parser("bench", help="measure this machine", description="Measure this machine.")
+    benches = parser.add_subparsers(title="benchmarks", metavar="BENCHMARK", required=True)
+    turn = benches.add_parser("turn", help="last word → first sound, from recordings of whole turns")
+    turn.add_argument("--json", metavar="FILE", help="write every measurement here")
+    turn.add_argument("--repeat", type=int, default=2, help="times each question is played (default: 2)")
+    add_options(turn)
+    turn.set_defaults(run=_bench_turn)
+
+
+def _serve(namespace: argparse.Namespace) -> int:
+    from speech_to_speech.server.command import serve
+
+    return serve(configuration_from(namespace))
+
+
+def _talk(namespace: argparse.Namespace) -> int:
+    from speech_to_speech.client.talk import talk
+
+    return talk(namespace, configuration_from(namespace))
+
+
+def _demo(namespace: argparse.Namespace) -> int:
+    from speech_to_speech.client.demo import demo
+
+    return demo(configuration_from(namespace), namespace.output)
+
+
+def _download(namespace: argparse.Namespace) -> int:
+    from speech_to_speech.models.catalogue import download
+
+    download(namespace.names)
+    return 0
+
+
+def _models(_namespace: argparse.Namespace) -> int:
+    from speech_to_speech.models.catalogue import describe, print_models
+
+    print_models(describe())
+    return 0
+
+
+def _bench_turn(namespace: argparse.Namespace) -> int:
+    from speech_to_speech.bench.turn import bench_turn
+
+    return bench_turn(configuration_from(namespace), repeat=namespace.repeat, json_path=namespace.json)

@@ -1,0 +1,85 @@
+"""The session's incoming audio, kept as long as somebody may still ask for it."""
+
+from __future__ import annotations
+
+from collections import deque
+
+import numpy as np
+
+from speech_to_speech.stage_types import RECOGNITION_RATE, VAD_FRAME_SAMPLES, Samples
+
+CLIENT_RATE = 24_000
+"""Sample rate in Hz of the audio at the protocol's edge."""
+
+
+def to_ms(samples: int) -> int:
+    """Milliseconds of `samples` at the recognition rate, rounded down."""
+    return samples * 1000 // RECOGNITION_RATE
+
+
+def from_ms(milliseconds: float) -> int:
+    """Samples at the recognition rate in `milliseconds`."""
+    return round(milliseconds * RECOGNITION_RATE / 1000)
+
+
+class UserAudio:
+    """Two views of one recording: 16 kHz float32 for the models, 24 kHz PCM16 for the items.
+
+    Positions are samples at 16 kHz from the start of the session's audio. `start` moves forward as old audio is
+    dropped; asking for dropped audio returns what is left of it.
+    """
+
+    def __init__(self) -> None:
+        self.start = 0
+        self.end = 0
+        self._chunks: deque[Samples] = deque()
+        self._pcm = bytearray()
+        self._pcm_start = 0
+        self._framed = 0
+
+    def append(self, pcm: bytes, samples: Samples) -> list[tuple[int, Samples]]:
+        """Add the same stretch in both forms; returns the VAD frames it completed as (index, samples)."""
+        self._pcm += pcm
+        if len(samples):
+            self._chunks.append(samples)
+            self.end += len(samples)
+        return self._new_frames()
+
+    def samples(self, start: int, end: int) -> Samples:
+        """16 kHz audio of `[start, end)`, clipped to what is kept."""
+        parts: list[Samples] = []
+        position = self.start
+        for chunk in self._chunks:
+            if position >= end:
+                break
+            if position + len(chunk) > start:
+                parts.append(chunk[max(0, start - position) : end - position])
+            position += len(chunk)
+        return np.concatenate(parts) if parts else np.zeros(0, np.float32)
+
+    def pcm(self, start: int, end: int) -> bytes:
+        """24 kHz PCM16 of `[start, end)` (16 kHz positions), clipped to what is kept."""
+        first, last = self._pcm_index(start), self._pcm_index(end)
+        return bytes(self._pcm[max(0, first - self._pcm_start) : max(0, last - self._pcm_start)])
+
+    def forget_before(self, position: int) -> None:
+        """Drop audio before `position`, except what is not yet cut into VAD frames."""
+        position = min(position, self._framed)
+        while self._chunks and self.start + len(self._chunks[0]) <= position:
+            self.start += len(self._chunks.popleft())
+        cut = self._pcm_index(self.start) - self._pcm_start
+        if cut > 0:
+            del self._pcm[:cut]
+            self._pcm_start += cut
+
+    def _new_frames(self) -> list[tuple[int, Samples]]:
+        frames = []
+        while self.end - self._framed >= VAD_FRAME_SAMPLES:
+            frame = self.samples(self._framed, self._framed + VAD_FRAME_SAMPLES)
+            frames.append((self._framed // VAD_FRAME_SAMPLES, frame))
+            self._framed += VAD_FRAME_SAMPLES
+        return frames
+
+    @staticmethod
+    def _pcm_index(position: int) -> int:
+        return 2 * (position * CLIENT_RATE // RECOGNITION_RATE)

@@ -1,0 +1,80 @@
+"""From speech probabilities of single frames to onsets, pauses and resumptions."""
+
+from __future__ import annotations
+
+from enum import Enum
+
+from speech_to_speech.conversation.turn_detection import NEGATIVE_THRESHOLD_MARGIN
+from speech_to_speech.stage_types import VAD_FRAME_SAMPLES
+
+ONSET_FRAMES = 2
+"""Voiced frames in a row that make an onset: one frame of 32 ms may be a click."""
+
+
+class VoiceChange(Enum):
+    """What one frame changed."""
+
+    ONSET = "onset"
+    PAUSE = "pause"
+    RESUME = "resume"
+
+
+class VoiceActivity:
+    """Follows one session's frames. Positions are samples at 16 kHz from the start of the session's audio."""
+
+    def __init__(self) -> None:
+        self.speaking = False
+        self.onset = 0
+        """First sample of the speech going on (valid while `speaking`)."""
+        self.voiced_end = 0
+        """One past the last voiced sample."""
+        self.frame_end = 0
+        """One past the last sample judged."""
+        self._run = 0
+
+    def frame(self, index: int, probability: float, threshold: float) -> VoiceChange | None:
+        """Take the probability of frame `index`; returns what it changed, if anything."""
+        start = index * VAD_FRAME_SAMPLES
+        self.frame_end = start + VAD_FRAME_SAMPLES
+        if not self.speaking:
+            return self._silent_frame(start, probability >= threshold)
+        was_pausing = self.pausing
+        if probability >= max(threshold - NEGATIVE_THRESHOLD_MARGIN, 0.01):
+            self.voiced_end = self.frame_end
+            return VoiceChange.RESUME if was_pausing else None
+        return None if was_pausing else VoiceChange.PAUSE
+
+    @property
+    def pausing(self) -> bool:
+        """True from the first non-speech frame after speech, until speech or `end`."""
+        return self.speaking and self._paused_at_least_one_frame()
+
+    @property
+    def silence_samples(self) -> int:
+        """Silence after the last voiced sample, as far as judged."""
+        return self.frame_end - self.voiced_end
+
+    @property
+    def voiced_samples(self) -> int:
+        """Length of the speech going on, from its onset to its last voiced sample; 0 when there is none."""
+        return self.voiced_end - self.onset if self.speaking else 0
+
+    def end(self) -> None:
+        """The turn is over: the next voiced frames are a new onset."""
+        self.speaking = False
+        self._run = 0
+
+    def _silent_frame(self, start: int, voiced: bool) -> VoiceChange | None:
+        if not voiced:
+            self._run = 0
+            return None
+        self._run += 1
+        if self._run < ONSET_FRAMES:
+            return None
+        self.speaking = True
+        self.onset = start - (self._run - 1) * VAD_FRAME_SAMPLES
+        self.voiced_end = self.frame_end
+        return VoiceChange.ONSET
+
+    def _paused_at_least_one_frame(self) -> bool:
+        return self.frame_end - self.voiced_end >= VAD_FRAME_SAMPLES
