@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import onnxruntime
 import pytest
 from faster_whisper import WhisperModel
 
@@ -10,7 +11,8 @@ from speech_to_speech.TTS.piper_handler import PiperTTS
 
 @pytest.fixture(scope="session")
 def piper() -> PiperTTS:
-    """The default voice."""
+    """The default voice, with a seed for its noise."""
+    onnxruntime.set_seed(1)
     return PiperTTS.load(TTSArguments(), threads=2)
 
 

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from itertools import pairwise
+
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -9,8 +11,8 @@ from speech_to_speech.TTS.clause_chunker import Clause, ClauseChunker, ClauseChu
 BY_TEXT_ALONE = ClauseChunking(eager_first_stop=False)
 
 PARTS = [
-    "the answer", " is", " and", " because", "Paris", " a", "Dr", "U.S.", "3", "14", ".", ",", ":", ";", "!", "?", "...",
-    "…", "—", " - ", "–", " ", "\n", "\r\n", "`", "```", "[", "](", ")", "<b>", "&amp;", "**", '"', "'", "https://a.b/c",
+    "the answer", " is", " and", " because", "Paris", " a", "Dr", "U.S.", "3", "14", ".", ",", ":", ";", "!", "?",
+    "...", "…", "—", " - ", "–", " ", "\n", "\r\n", "`", "```", "[", "](", ")", "<b>", "&amp;", "**", '"', "'", "https://a.b/c",
     "me@x.org", "你好", "。", "，", "！", "😀", "\u200d", "No", "etc", "1", "0" * 50, "word " * 20, "x" * 200,
 ]  # fmt: skip
 texts = st.lists(st.one_of(st.sampled_from(PARTS), st.text(max_size=5)), max_size=40).map("".join)
@@ -28,7 +30,7 @@ def cut(text: str, chunking: ClauseChunking | None = None) -> list[str]:
 
 def deltas(text: str, ends: list[int]) -> list[str]:
     points = [0, *sorted(end % (len(text) + 1) for end in ends), len(text)]
-    return [text[start:end] for start, end in zip(points, points[1:], strict=False)]
+    return [text[start:end] for start, end in pairwise(points)]
 
 
 # --- what holds for any text ----------------------------------------------------------------------------------------
@@ -89,9 +91,9 @@ def test_a_long_first_sentence_without_commas_is_cut_before_a_phrase() -> None:
 
 
 def test_a_phrase_is_not_torn_from_the_word_that_leads_to_it() -> None:
-    assert cut("The match was moved to another Saturday because of rain.")[0].endswith("Saturday")
-    assert "because" not in [
-        clause.split()[-1] for clause in cut("It was cancelled this Saturday evening because of us.")
+    assert cut("The match in our town was moved to this Saturday because of the rain and the wind.") == [
+        "The match in our town was moved to this Saturday",
+        "because of the rain and the wind.",
     ]
 
 
@@ -136,11 +138,11 @@ def test_a_later_comma_cuts_beyond_a_breath() -> None:
     [
         "It is exactly 3.14 or 1,000 or 10:30 here",
         "My friend Mr. Brown met Dr. Who at St. Pancras",
-        "Bring fruit, e.g. apples, i.e. red ones"[12:],
+        "Bring some fruit e.g. apples i.e. red",
         "He lives in the U.S. Army barracks",
         "The writer J. R. R. Tolkien was born",
-        "Look at https://example.com/a,b;c?d=e!f:g for it",
-        "Write to first.last@example.com, first.last@example.com"[:30],
+        "Look at https://example.com/a,b;c?d=e!f:g now",
+        "Write to first.last@mail.example.com",
         "The file is called notes.txt or main.py there",
         "I have read No. 5 and Fig. 3 already",
         "We meet at 9 a.m. every day",

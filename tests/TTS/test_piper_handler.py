@@ -49,25 +49,25 @@ def words_heard(listener: WhisperModel, samples: Samples, rate: int) -> list[str
     ("text", "words"),
     [
         (
-            "The capital of France is Paris. It lies on the river Seine, and about 2 million people live there.",
-            "the capital of france is paris it lies on the river seine and about 2 million people live there",
+            "Of course, Dr. Smith paid $5.50 for it in 1984, and he was happy.",
+            "of course dr smith paid 5 50 for it in 1984 and he was happy",
         ),
         (
             "Photosynthesis is the process by which green plants and some other organisms make food from sunlight.",
             "photosynthesis is the process by which green plants and some other organisms make food from sunlight",
         ),
         (
-            "## Tea\n1. **Boil** the water.\n2. Add *two* bags, see [the guide](https://example.com/tea).\n\nEnjoy! 🍵",
-            "tea 1 boil the water 2 add two bags see the guide enjoy",
+            "Here are **three** animals:\n\n- a dog\n- two *cats*\n- one `horse`\n\n"
+            "Read more in [the big book](https://example.com/x). 🐴",
+            "here are three animals a dog two cats one horse read more in the big book",
         ),
     ],
 )
 def test_a_listener_understands_the_reply(piper: PiperTTS, listener: WhisperModel, text: str, words: str) -> None:
     heard = words_heard(listener, reply(piper, text), piper.capabilities.sample_rate)
-    digits = {"one": "1", "two": "2"}
-    expected = [digits.get(word, word) for word in words.split()]
-    missing = [word for word in expected if word not in {digits.get(other, other) for other in heard}]
-    assert len(missing) <= 1 and abs(len(heard) - len(expected)) <= 2, (heard, missing)
+    expected = words.split()
+    missing = set(expected) - set(heard)
+    assert len(missing) <= 1 and abs(len(heard) - len(expected)) <= 2, heard
 
 
 def test_the_first_sound_comes_at_once(piper: PiperTTS) -> None:
@@ -99,7 +99,8 @@ def test_the_capabilities_are_those_of_the_voice_file(piper: PiperTTS) -> None:
 
 def test_speed_scales_the_tempo(piper: PiperTTS) -> None:
     text = "This sentence is long enough to be measured with some precision."
-    assert len(say(piper, text, speed=2.0)) == pytest.approx(len(say(piper, text)) / 2, rel=0.2)
+    # Not quite half: the model rounds each phoneme up to whole frames.
+    assert 0.4 < len(say(piper, text, speed=2.0)) / len(say(piper, text)) < 0.75
 
 
 @pytest.mark.parametrize("text", ["", "  ", "...", "!!", "*", "😀", "你好", "\x00"])
@@ -132,13 +133,15 @@ def test_cancelling_stops_between_two_sentences(piper: PiperTTS) -> None:
         next(made)
 
 
-def test_one_voice_serves_several_threads(piper: PiperTTS, listener: WhisperModel) -> None:
-    texts = ["The first speaker counts apples.", "The second speaker sings a song."]
+def test_threads_that_share_a_voice_do_not_disturb_each_other(piper: PiperTTS, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(piper._voice.config, "noise_scale", 0.0)
+    monkeypatch.setattr(piper._voice.config, "noise_w_scale", 0.0)
+    texts = ["The first counts apples.", "The second sings.", "And the third one? It listens."]
+    alone = [say(piper, text) for text in texts]
     with ThreadPoolExecutor(4) as threads:
-        spoken = list(threads.map(lambda text: say(piper, text), texts * 2))
-    for text, samples in zip(texts * 2, spoken, strict=True):
-        heard = words_heard(listener, samples, piper.capabilities.sample_rate)
-        assert set(heard) >= set(re.findall(r"\w+", text.lower())) - {"speaker", "counts"}
+        together = list(threads.map(lambda text: say(piper, text), texts * 3))
+    for one, other in zip(alone * 3, together, strict=True):
+        np.testing.assert_allclose(one, other, atol=1e-4)
 
 
 def test_the_speakers_of_a_voice_are_its_voices_with_the_default_first() -> None:

@@ -15,7 +15,7 @@ def said(text: str) -> str:
     ("written", "spoken"),
     [
         ("Plain text, as it is.", "Plain text, as it is."),
-        ("## The plan ##", "The plan ##".rstrip(" #")),
+        ("## The plan ##", "The plan"),
         ("This is **very** _important_, ~~not~~ *really*.", "This is very important, not really."),
         ("Call `print(x)` now.", "Call print(x) now."),
         ("The name is snake_case here.", "The name is snake case here."),

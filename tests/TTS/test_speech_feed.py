@@ -78,10 +78,10 @@ def test_silence_is_trimmed_to_the_pause_that_fits_the_boundary() -> None:
 
 
 def test_characters_with_nothing_to_say_belong_to_the_clause_after_them() -> None:
-    text = "Look:\n```python\nx = [1, 2]\nprint(x)\n```\nDone."
+    text = "Look here:\n```python\nx = [1, 2]\nprint(x)\n```\nDone."
     feed = SpeechFeed(Beeper())
     feed.add(text, True)
-    assert spans(speak(feed)) == [(0, 16), (16, len(text))]
+    assert spans(speak(feed)) == [(0, 10), (10, 21), (21, len(text))]
 
 
 def test_an_emoji_at_the_end_of_the_reply_is_a_piece_without_sound() -> None:
@@ -126,7 +126,7 @@ def test_a_clause_is_closed_by_a_mark_the_voice_can_take_its_intonation_from() -
         "Title.",
         "Photosynthesis is the process by which green plants,",
         "and algae make sugar.",
-        "item;",
+        "item.",
         "“Bye!",
     ]
 

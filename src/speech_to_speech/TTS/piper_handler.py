@@ -19,12 +19,12 @@ from speech_to_speech.stage_types import IsCancelled, Samples, TextToSpeechCapab
 from speech_to_speech.TTS.base import TextToSpeech
 from speech_to_speech.TTS.espeak_text import for_espeak
 
-_WARM_UP_TEXT = "This is the sound of my voice, at its usual strength."
+_WARM_UP_TEXT = "Oh, no way! The capital of France is Paris. What do you think?"
 
 _WARM_UP_PEAK = 0.8
-"""The level the loudest sample of the warm-up sentence is brought to. Piper scales each sentence to full level by
-itself, which makes a short "Sure!" 5 dB louder than the sentence after it; one gain per voice keeps them even, and
-sentences vary in peak by less than 25 % upwards."""
+"""The level the loudest sample of the warm-up text is brought to. Piper would scale each sentence to full level, which
+makes a short "Sure!" 5 dB louder than the sentence after it; one gain per voice keeps clauses even. Measured peaks of
+33 sentences were at most 1.15 times that of the median one, so what is louder than the warm-up is not clipped."""
 
 
 class PiperTTS(TextToSpeech):

@@ -50,11 +50,12 @@ _LINE_MARKUP = re.compile(
         )""",
     re.VERBOSE,
 )
+_HEADING_END = re.compile(r"(?<=\s)#+$")
 _LIST_NUMBER = re.compile(r"(\d{1,3})[.)]\s+")
 
 
 def _without_line_markup(line: str) -> str:
-    line = _LINE_MARKUP.sub("", line.strip(), count=1)
+    line = _LINE_MARKUP.sub("", _HEADING_END.sub("", line.strip()), count=1)
     return _LIST_NUMBER.sub(r"\1, ", line, count=1) if _LIST_NUMBER.match(line) else line  # "1." is no sentence
 
 

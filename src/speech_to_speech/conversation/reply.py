@@ -45,7 +45,7 @@ class SpokenPiece:
         """The first `duration_ms` (whole ms), and what is left of the piece, if anything."""
         if duration_ms >= self.duration_ms:
             return self, None
-        cut = int(duration_ms) * PCM_BYTES_PER_MS
+        cut = int(duration_ms + 1e-6) * PCM_BYTES_PER_MS
         first = SpokenPiece(self.pcm[:cut], self.text_start, self.text_end, False)
         return first, SpokenPiece(self.pcm[cut:], self.text_start, self.text_end, self.clause_end)
 

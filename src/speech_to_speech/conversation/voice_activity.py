@@ -35,10 +35,10 @@ class VoiceActivity:
     def frame(self, index: int, probability: float, threshold: float) -> VoiceChange | None:
         """Take the probability of frame `index`; returns what it changed, if anything."""
         start = index * VAD_FRAME_SAMPLES
+        was_pausing = self.pausing
         self.frame_end = start + VAD_FRAME_SAMPLES
         if not self.speaking:
             return self._silent_frame(start, probability >= threshold)
-        was_pausing = self.pausing
         if probability >= max(threshold - NEGATIVE_THRESHOLD_MARGIN, 0.01):
             self.voiced_end = self.frame_end
             return VoiceChange.RESUME if was_pausing else None
@@ -47,7 +47,7 @@ class VoiceActivity:
     @property
     def pausing(self) -> bool:
         """True from the first non-speech frame after speech, until speech or `end`."""
-        return self.speaking and self._paused_at_least_one_frame()
+        return self.speaking and self.frame_end > self.voiced_end
 
     @property
     def silence_samples(self) -> int:
@@ -75,6 +75,3 @@ class VoiceActivity:
         self.onset = start - (self._run - 1) * VAD_FRAME_SAMPLES
         self.voiced_end = self.frame_end
         return VoiceChange.ONSET
-
-    def _paused_at_least_one_frame(self) -> bool:
-        return self.frame_end - self.voiced_end >= VAD_FRAME_SAMPLES

@@ -26,6 +26,7 @@ class AssetRow:
     present: bool
     path: Path
     default: bool
+    description: str
 
 
 def describe() -> list[AssetRow]:
@@ -40,6 +41,7 @@ def describe() -> list[AssetRow]:
             present=cache.is_present(asset),
             path=cache.location(asset),
             default=asset.default,
+            description=asset.description,
         )
         for asset in assets.ASSETS
     ]
@@ -55,11 +57,12 @@ def download(names: Sequence[str] | None = None) -> list[Path]:
 
 
 def print_models(rows: Iterable[AssetRow]) -> None:
-    """Print the rows on stdout, two lines each: a table with the sources in a column is too wide for a terminal."""
+    """Print the rows on stdout, three lines each: with the sources in a column they are too wide for a terminal."""
     for row in rows:
         name = f"{row.name} *" if row.default else row.name
         state = "present" if row.present else "not downloaded"
         print(f"{row.kind:5} {name:22} {megabytes(row.size):>9}  {row.licence:13} {state}")
+        print(f"      {row.description}")
         print(f"      from {row.source}")
     print(f"* used by default. Files lie in {cache.root()}; {cache.ROOT_VARIABLE} chooses another folder.")
 

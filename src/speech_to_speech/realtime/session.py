@@ -117,6 +117,8 @@ class RealtimeSession:
         self._assistant_spoke = False
         self._finished_timeline: TurnTimeline | None = None
         self._emit({"type": "session.created", "session": self._config})
+        self._conversation.prefill()
+        self._translate()
 
     @property
     def history(self) -> History:
