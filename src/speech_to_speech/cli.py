@@ -157,3 +157,7 @@ def _bench_turn(namespace: argparse.Namespace) -> int:
     from speech_to_speech.bench.turn import bench_turn
 
     return bench_turn(configuration_from(namespace), repeat=namespace.repeat, json_path=namespace.json)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

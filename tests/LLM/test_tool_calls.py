@@ -2,7 +2,7 @@ import json
 from collections.abc import Iterable
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from speech_to_speech.LLM.tool_calls import ToolCallParser, calls_schema
@@ -137,6 +137,7 @@ parts = st.one_of(
 )
 
 
+@settings(deadline=None)
 @given(st.lists(parts, max_size=5).map("".join), st.data())
 def test_the_chunks_in_which_text_arrives_make_no_difference(written: str, data: st.DataObject):
     cuts = sorted(data.draw(st.lists(st.integers(0, len(written)), max_size=12)))
@@ -144,6 +145,7 @@ def test_the_chunks_in_which_text_arrives_make_no_difference(written: str, data:
     assert parse(chunks) == parse([written])
 
 
+@settings(deadline=None)
 @given(texts)
 def test_text_without_a_call_comes_out_as_it_went_in(written: str):
     said, calls = parse(written)
@@ -151,6 +153,7 @@ def test_text_without_a_call_comes_out_as_it_went_in(written: str):
         assert said == written.replace("</tool_call>", "")
 
 
+@settings(deadline=None)
 @given(
     st.text(alphabet="abc .,!?é", max_size=30),
     st.sampled_from(NAMES),

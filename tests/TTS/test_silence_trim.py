@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from speech_to_speech.stage_types import Samples
@@ -24,6 +24,7 @@ CLAUSE = audio((0.0, 60), (0.5, 100), (0.001, 80), (-0.3, 50), (0.0, 240))
 
 
 @given(st.lists(st.integers(0, len(CLAUSE)), max_size=8))
+@settings(deadline=None)
 def test_the_ends_are_shortened_and_the_middle_kept(cuts: list[int]) -> None:
     expected = audio((0.0, 20), (0.5, 100), (0.001, 80), (-0.3, 50), (0.0, 150))
     assert trimmed(np.split(CLAUSE, sorted(cuts))).tolist() == expected.tolist()

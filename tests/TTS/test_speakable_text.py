@@ -105,7 +105,6 @@ def test_any_text_gives_one_line_with_something_to_say_or_nothing(text: str) -> 
     assert not set(spoken) & set("\n\x00`*[]")
 
 
-@pytest.mark.timeout(10)
 @pytest.mark.parametrize(
     "part", [" ", "-", "|", "[", "<a ", "`", "~", "www.a-", "a@", "*", "#", ".", "http://", "[a](", "> "]
 )

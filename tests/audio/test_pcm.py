@@ -4,7 +4,7 @@ import struct
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from speech_to_speech.audio.pcm import pcm16_to_samples, samples_to_pcm16
@@ -12,6 +12,7 @@ from speech_to_speech.errors import InvalidRequestError
 
 
 @given(st.lists(st.integers(-32768, 32767)))
+@settings(deadline=None)
 def test_every_16_bit_value_survives_the_round_trip(values: list[int]) -> None:
     data = struct.pack(f"<{len(values)}h", *values)
     assert samples_to_pcm16(pcm16_to_samples(data)) == data

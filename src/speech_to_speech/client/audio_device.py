@@ -56,3 +56,4 @@ class AudioDevice(ABC):
 
     def close(self) -> None:
         """Let go of the hardware."""
+        return None

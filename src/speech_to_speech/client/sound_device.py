@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import sys
+from collections import deque
 from collections.abc import AsyncIterator
 from typing import Any
 
-from speech_to_speech.client.audio_device import BLOCK_BYTES, RATE, AudioDevice, Block
+from speech_to_speech.client.audio_device import BLOCK_BYTES, BLOCK_MS, RATE, AudioDevice, Block
 from speech_to_speech.client.playback_buffer import PlaybackBuffer
 from speech_to_speech.errors import ConfigurationError, MissingDependencyError, SpeechToSpeechError
 
@@ -34,13 +35,14 @@ class SoundDevice(AudioDevice):
                 blocksize=BLOCK_BYTES // 2,
                 channels=1,
                 dtype="int16",
-                latency="low",
                 callback=self._exchange,
                 finished_callback=self._finished,
             )
         except sounddevice.PortAudioError as error:
             raise SpeechToSpeechError(f"cannot open microphone and speaker: {error}; {_INSTEAD}") from error
-        self._output_latency_ms = float(self._stream.latency[1]) * 1000
+        blocks_in_hardware = round(self._stream.latency[1] * 1000 / BLOCK_MS)
+        self._handed_over_ms = deque([0.0] * (blocks_in_hardware + 1), maxlen=blocks_in_hardware + 1)
+        """Audio given to PortAudio up to each of the last blocks; what the oldest counts has reached the ear."""
 
     async def blocks(self) -> AsyncIterator[Block]:
         self._loop = asyncio.get_running_loop()
@@ -57,12 +59,11 @@ class SoundDevice(AudioDevice):
 
     @property
     def played_ms(self) -> float:
-        """What was handed over less what is still inside the driver and the hardware."""
-        return max(0.0, self._playback.taken_ms - self._output_latency_ms)
+        return self._handed_over_ms[0]
 
     @property
     def pending_ms(self) -> float:
-        return self._playback.queued_ms
+        return self._playback.queued_ms + self._playback.taken_ms - self._handed_over_ms[0]
 
     def close(self) -> None:
         self._loop = None
@@ -71,6 +72,7 @@ class SoundDevice(AudioDevice):
     def _exchange(self, captured: Any, played: Any, _frames: int, _time: Any, _status: Any) -> None:
         """Called by PortAudio in its own thread, once per block."""
         block = Block(bytes(captured), self._playback.take(len(played)))
+        self._handed_over_ms.append(self._playback.taken_ms)
         played[:] = block.played if self._audible else bytes(len(played))
         self._hand_over(block)
 

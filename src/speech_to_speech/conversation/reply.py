@@ -71,6 +71,8 @@ class Reply:
     announced_calls: int = 0
     audio: deque[SpokenPiece] = field(default_factory=deque)
     """Audio not yet sent."""
+    spoken: SpokenText = field(default_factory=SpokenText)
+    """Which audio speaks which characters, as far as it was made."""
     message: Item | None = None
     """The message item, once there is content and the gate is open."""
     items: list[Item] = field(default_factory=list)
@@ -92,7 +94,7 @@ class Reply:
     def new_message(self, item_id: str) -> Item:
         """The message item of this reply, empty."""
         if self.settings.spoken:
-            part = ContentPart("output_audio", text="", spoken=SpokenText())
+            part = ContentPart("output_audio", text="", spoken=self.spoken)
         else:
             part = ContentPart("output_text", text="")
         return Item(id=item_id, role="assistant", status="in_progress", content=[part])

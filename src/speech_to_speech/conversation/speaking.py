@@ -88,6 +88,7 @@ class Speaking:
         reply = self._active()
         reply.timeline.mark("first_audio", now)
         reply.audio.append(piece)
+        reply.spoken.add(piece.text_start, piece.text_end, piece.duration_ms, clause_end=piece.clause_end)
         self.advance(now)
 
     def speech_done(self, now: float) -> None:
@@ -215,9 +216,7 @@ class Speaking:
         if delta:
             item = self._message(reply)
             reply.announced_text = len(reply.text)
-            item.content[0].text = reply.text
-            if item.content[0].spoken is not None:
-                item.content[0].spoken.text = reply.text
+            item.content[0].text = reply.spoken.text = reply.text
             self._work.emit(ReplyText(reply, item, delta))
         for call in reply.calls[reply.announced_calls :]:
             self._announce_call(reply, call)
@@ -264,13 +263,11 @@ class Speaking:
     def _send_piece(self, reply: Reply, piece: SpokenPiece, now: float) -> None:
         item = self._message(reply)
         part = item.content[0]
-        assert part.spoken is not None
         if part is not self._playing:
             self._finish_timeline(now)
             self._playing, self._playing_timeline = part, reply.timeline
             self._clock.reset()
         part.audio += piece.pcm
-        part.spoken.add(piece.text_start, piece.text_end, piece.duration_ms, clause_end=piece.clause_end)
         self._clock.send(piece.duration_ms, now)
         if piece.pcm:
             reply.timeline.mark("first_audible", now)
@@ -295,7 +292,7 @@ class Speaking:
         if reply.message is not None:
             reply.message.status = "completed" if status == "completed" else "incomplete"
             if status == "failed" and reply.part is not None and reply.part.spoken is not None:
-                reply.part.cut_ms = reply.part.spoken.duration_ms
+                reply.part.cut_ms = reply.part.audio_ms
             self._work.emit(ReplyItemDone(reply, reply.message))
         self._work.emit(ReplyEnded(reply, status, reason, error))
         if self._playing is None or self._playing is not reply.part:

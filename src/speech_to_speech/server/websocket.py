@@ -21,6 +21,10 @@ MAXIMUM_MESSAGE_BYTES = 32 * 1024 * 1024
 MAXIMUM_UNSENT_BYTES = 32 * 1024 * 1024
 """A client that leaves more than this unread is disconnected."""
 
+HARD_LIMIT_BYTES = 2 * MAXIMUM_MESSAGE_BYTES
+"""What is read of a too long message before the connection is cut. A client cut off while it still sends sees a reset
+connection; one whose message was read to its end sees the close code."""
+
 REFUSED = 4000
 """Close code of a connection refused after the upgrade, as the hosted API has it."""
 
@@ -28,7 +32,7 @@ REFUSED = 4000
 def new_websocket() -> web.WebSocketResponse:
     """A socket with this server's limits. Compression is declined: it costs more than it saves on speech."""
     return web.WebSocketResponse(
-        protocols=("realtime",), max_msg_size=MAXIMUM_MESSAGE_BYTES, compress=False, heartbeat=30.0
+        protocols=("realtime",), max_msg_size=HARD_LIMIT_BYTES, compress=False, heartbeat=30.0
     )
 
 
@@ -65,7 +69,9 @@ class Connection:
 
     async def _read(self) -> None:
         async for message in self._socket:
-            if message.type is WSMsgType.TEXT:
+            if message.type in (WSMsgType.TEXT, WSMsgType.BINARY) and len(message.data) > MAXIMUM_MESSAGE_BYTES:
+                await self._socket.close(code=WSCloseCode.MESSAGE_TOO_BIG, message=b"message over 32 MiB")
+            elif message.type is WSMsgType.TEXT:
                 await self._driver.receive(message.data)
             elif message.type is WSMsgType.BINARY:
                 self._driver.refuse(

@@ -1,0 +1,43 @@
+# Two commands do all the set-up: `make demo` and `make test`. They need git, make, Python >= 3.10 with venv, and a
+# package registry; everything they install goes into .venv and the user's cache folder.
+
+PYTHON ?= python3
+BIN := .venv/bin
+S2S := $(BIN)/speech-to-speech
+
+.PHONY: demo test check acceptance bench clean
+
+demo: .venv/installed-local
+	$(S2S) demo
+
+test: .venv/installed-test
+	HF_HUB_OFFLINE=1 $(S2S) download
+	HF_HUB_OFFLINE=1 $(S2S) download tiny.en smollm2
+	$(MAKE) check
+	HF_HUB_OFFLINE=1 $(BIN)/python -m pytest -q
+
+check: .venv/installed-test
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/python -m mypy
+
+acceptance: test
+	HF_HUB_OFFLINE=1 $(BIN)/python -m pytest -q -m acceptance
+
+bench: .venv/installed-local
+	$(S2S) bench turn
+
+.venv/bin/python:
+	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 10) and "Python 3.10 or newer is needed; choose one with PYTHON=…")'
+	$(PYTHON) -m venv .venv
+
+.venv/installed-local: pyproject.toml constraints.txt | .venv/bin/python
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[local]'
+	touch $@
+
+.venv/installed-test: pyproject.toml constraints.txt | .venv/bin/python
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[local,test]'
+	touch $@ .venv/installed-local
+
+clean:
+	rm -rf .venv build dist src/*.egg-info
