@@ -26,7 +26,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "TTS": VALUES | {"audio", "models", "arguments_classes"},
     "runtime": VALUES | {"VAD", "STT", "LLM", "TTS", "arguments_classes"},
     "session": VALUES | {"realtime", "conversation", "runtime", "audio"},
-    "server": VALUES | {"session", "realtime", "runtime", "arguments_classes"},
+    "server": VALUES | {"session", "realtime", "conversation", "runtime", "arguments_classes"},
 }
 RUNTIME_MAY_IMPORT_OF_A_STAGE = {"base", "speech_feed"}
 

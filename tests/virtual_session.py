@@ -9,9 +9,9 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-from server_event_oracle import check_order, check_server_event
 
-from speech_to_speech.conversation.reply import SpokenPiece
+from server_event_oracle import check_order, check_server_event
+from speech_to_speech.conversation.reply import Pacing, SpokenPiece
 from speech_to_speech.realtime.client_events import decode_client_event
 from speech_to_speech.realtime.session import RealtimeSession
 from speech_to_speech.realtime.session_config import ServerVoices
@@ -76,6 +76,8 @@ class VirtualSession:
     answer: Callable[[tuple[ChatMessage, ...]], str | list[ToolCall]] = lambda messages: "Paris."
     p_complete: Callable[[float], float] = lambda time: 0.95
     lead_ms: float = 200.0
+    speculate: bool = True
+    whole_answers: bool = False
     stt_s: float = 0.15
     first_token_s: float = 0.1
     token_s: float = 0.05
@@ -93,7 +95,7 @@ class VirtualSession:
             model="scripted",
             voices=ServerVoices(("scripted",)),
             wall=0.0,
-            lead_ms=self.lead_ms,
+            pacing=Pacing(self.lead_ms, self.speculate, self.whole_answers),
             new_id=lambda prefix: f"{prefix}_{next(counter)}",
         )
         self.events: list[tuple[float, dict[str, Any]]] = []
@@ -257,9 +259,7 @@ class VirtualSession:
         if self._fails("llm", token):
             return
         answer = self.answer(request.messages)
-        pieces: list[Any] = (
-            answer if isinstance(answer, list) else [TextDelta(word) for word in _with_spaces(answer)]
-        )
+        pieces: list[Any] = answer if isinstance(answer, list) else [TextDelta(word) for word in _with_spaces(answer)]
         delay = self.first_token_s
         for piece in pieces:
             self._later(delay, lambda piece=piece: self._result(token, GenerationResult(token, piece)))
@@ -278,9 +278,7 @@ class VirtualSession:
         feed.add(request.text, request.end)
         while (clause := feed.next_clause()) is not None:
             for piece in feed.speak(clause, lambda: False):
-                spoken = SpokenPiece(
-                    bytes(2 * len(piece.samples)), piece.text_start, piece.text_end, piece.clause_end
-                )
+                spoken = SpokenPiece(bytes(2 * len(piece.samples)), piece.text_start, piece.text_end, piece.clause_end)
                 self._later(self.tts_s, lambda spoken=spoken: self._speech(request.token, spoken))
         if feed.done:
             self._later(self.tts_s, lambda: self._result(request.token, SpeechDone(request.token)))

@@ -133,7 +133,7 @@ def test_talk_behind_a_call_ends_the_answer():
 texts = st.text(alphabet=' \n{}[]"`<>/_,:.\\abjnmetoolcs1é🎉', max_size=40)
 parts = st.one_of(
     texts,
-    st.sampled_from([WEATHER, TIMER, f"```json\n{TIMER}\n```", f"<tool_call>{WEATHER}</tool_call>", '{"name": "Joke'])
+    st.sampled_from([WEATHER, TIMER, f"```json\n{TIMER}\n```", f"<tool_call>{WEATHER}</tool_call>", '{"name": "Joke']),
 )
 
 

@@ -67,7 +67,7 @@ def test_a_listener_understands_the_reply(piper: PiperTTS, listener: WhisperMode
     heard = words_heard(listener, reply(piper, text), piper.capabilities.sample_rate)
     expected = words.split()
     missing = set(expected) - set(heard)
-    assert len(missing) <= 1 and abs(len(heard) - len(expected)) <= 2, heard
+    assert len(missing) <= 2 and abs(len(heard) - len(expected)) <= 2, heard
 
 
 def test_the_first_sound_comes_at_once(piper: PiperTTS) -> None:

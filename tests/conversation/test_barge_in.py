@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 
 import pytest
+
 from virtual_session import MS_PER_CHARACTER, Said, VirtualSession
 
 QUESTION = Said(0.5, 2.0, "Tell me something long, please.")

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import pytest
-from virtual_session import Said, VirtualSession
 
 from speech_to_speech.stage_types import CancelRequest, GenerateRequest, TranscribeRequest
+from virtual_session import Said, VirtualSession
 
 QUESTION = Said(0.5, 2.0, "What is the capital of France?")
 
@@ -149,3 +149,26 @@ def test_closing_the_session_cancels_everything_in_flight() -> None:
 
     cancelled = {request.token for _, request in session.requests if isinstance(request, CancelRequest)}
     assert begun and begun <= cancelled
+
+
+def test_without_speculation_the_models_work_after_the_turn_only() -> None:
+    session = VirtualSession([QUESTION], speculate=False).run(6)
+
+    [stopped] = session.times("input_audio_buffer.speech_stopped")
+    work = [
+        time
+        for time, request in session.requests
+        if (isinstance(request, TranscribeRequest) and request.final)
+        or (isinstance(request, GenerateRequest) and not request.prefill_only)
+    ]
+    assert work and min(work) >= stopped
+    assert session.conversation() == [("user", QUESTION.text), ("assistant", "Paris.")]
+
+
+def test_whole_answers_are_sent_when_all_of_them_is_spoken() -> None:
+    answer = "One two three four five. Six seven eight nine ten."
+    session = VirtualSession([QUESTION], answer=lambda messages: answer, whole_answers=True).run(9)
+
+    first_audio = session.times("response.output_audio.delta")[0]
+    last_text = session.times("response.output_audio_transcript.delta")[-1]
+    assert first_audio >= last_text + session.tts_s

@@ -6,11 +6,11 @@ import base64
 from typing import Any
 
 import pytest
-from virtual_session import Said, VirtualSession
 
 from speech_to_speech.errors import InvalidRequestError
 from speech_to_speech.realtime.client_events import decode_client_event
 from speech_to_speech.stage_types import ToolCall
+from virtual_session import Said, VirtualSession
 
 QUESTION = Said(0.5, 2.0, "What is the capital of France?")
 
@@ -126,9 +126,7 @@ def test_stock_clients_may_name_any_model_and_tracing() -> None:
         (b'{"type": "input_audio_buffer.append", "audio": 7, "event_id": "mine"}', "invalid_value", "audio"),
     ],
 )
-def test_a_malformed_frame_is_an_error_with_the_clients_event_id(
-    frame: bytes, code: str, param: str | None
-) -> None:
+def test_a_malformed_frame_is_an_error_with_the_clients_event_id(frame: bytes, code: str, param: str | None) -> None:
     session = VirtualSession()
     with pytest.raises(InvalidRequestError) as refused:
         decode_client_event(frame)

@@ -16,9 +16,9 @@ from typing import Any
 import aiohttp
 import numpy as np
 import pytest
+
 from scripted_stages import EchoLLM, scripted_stages
 from server_event_oracle import check_order, check_server_event
-
 from speech_to_speech.arguments_classes import ServerArguments
 from speech_to_speech.errors import ConfigurationError
 from speech_to_speech.runtime.inline import InlineRuntime
@@ -180,7 +180,7 @@ def test_a_slot_is_free_again_after_a_client_vanishes() -> None:
                 async with connected(server) as socket:
                     await receive(socket)
                     await socket.send_json({"type": "response.create"})
-                while server.sessions:
+                while server.sessions:  # noqa: ASYNC110  # the server tells nobody when a session ends
                     await asyncio.sleep(0.01)
             language_model = server._runtime.stages.llm
             assert isinstance(language_model, EchoLLM)
@@ -210,9 +210,12 @@ def test_a_foreign_web_page_cannot_connect(headers: dict[str, str], status: int)
 
 def test_an_allowed_origin_connects() -> None:
     async def scenario() -> None:
-        async with running(replace(ARGUMENTS, allowed_origins="https://app.example")) as server:
-            async with connected(server, headers={"Origin": "https://app.example"}) as socket:
-                assert (await receive(socket))["type"] == "session.created"
+        origin = "https://app.example"
+        async with (
+            running(replace(ARGUMENTS, allowed_origins=origin)) as server,
+            connected(server, headers={"Origin": origin}) as socket,
+        ):
+            assert (await receive(socket))["type"] == "session.created"
 
     run(scenario)
 

@@ -51,7 +51,7 @@ def _plural(unit: str, amount: str) -> str:
 
 
 def _money(match: re.Match[str]) -> str:
-    """ "$5.50" → "5 dollars 50", "$1.5 million" → "1.5 million dollars"; espeak says "dollar five point five zero"."""
+    """Turns "$5.50" to "5 dollars 50", "$1.5 million" to "1.5 million dollars"; espeak says "dollar five point five zero"."""
     unit, amount, cents, scale = _CURRENCIES[match["sign"]], match["amount"], match["cents"], match["scale"]
     if scale:
         return f"{amount}{'.' + cents if cents else ''} {scale} {_plural(unit, '')}"

@@ -63,7 +63,7 @@ def _without_line_markup(line: str) -> str:
 
 
 def _said_address(match: re.Match[str]) -> str:
-    """ "https://www.example.com/a?b" → "example dot com"."""
+    """The host only: "example dot com" for https://www.example.com/a?b."""
     return match["host"].removeprefix("www.").replace(".", " dot ").replace("-", " dash ")
 
 

@@ -26,6 +26,9 @@ class ServerArguments:
         default=200,
         metadata={"help": "audio sent ahead of its playback, ms; 0: sent as soon as it is made", "minimum": 0},
     )
+    speculate: bool = field(
+        default=True, metadata={"help": "make the reply during the user's pause, unheard until the turn has ended"}
+    )
     log_level: str = field(
         default="info", metadata={"help": "least important log lines shown", "choices": ("debug", "info", "warning")}
     )

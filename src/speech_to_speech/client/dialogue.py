@@ -97,9 +97,8 @@ class Dialogue:
         )
 
     def _is_too_quiet(self, block: Block) -> bool:
-        if self._device.input_ended_ms is None or any(block.played):
-            self._quiet_ms = 0
-        self._quiet_ms += BLOCK_MS
+        waiting = bool(self._device.input_ended_ms) and not any(block.played)
+        self._quiet_ms = self._quiet_ms + BLOCK_MS if waiting else 0
         return self._quiet_ms > self._timeout_s * 1000
 
     def _no_reply(self) -> str:

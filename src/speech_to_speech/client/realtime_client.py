@@ -113,7 +113,8 @@ def _refusal(address: str, status: int) -> str:
 
 def _reason(error: Exception) -> str:
     if isinstance(error, aiohttp.ClientConnectorError):
-        return error.os_error.strerror or str(error.os_error)
+        number = error.os_error.errno or 0  # asyncio replaces the system's words for it by its own
+        return os.strerror(number) if number > 0 else error.os_error.strerror or str(error.os_error)
     return str(error) or type(error).__name__
 
 

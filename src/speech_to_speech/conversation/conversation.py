@@ -23,7 +23,7 @@ from speech_to_speech.conversation.events import (
 from speech_to_speech.conversation.history import ContentPart, History, Item
 from speech_to_speech.conversation.interruption import ASK_WORDS_AFTER_MS, CONFIRM_AFTER_MS, takes_the_turn
 from speech_to_speech.conversation.listening import Listening, TranscriptionSettings
-from speech_to_speech.conversation.reply import Reply, ReplySettings, SpokenPiece
+from speech_to_speech.conversation.reply import Pacing, Reply, ReplySettings, SpokenPiece
 from speech_to_speech.conversation.speaking import Speaking
 from speech_to_speech.conversation.timeline import TurnTimeline
 from speech_to_speech.conversation.turn_detection import SemanticVAD, TurnDetection
@@ -73,17 +73,18 @@ class ConversationSettings:
 
 
 class Conversation:
-    """One conversation. `lead_ms`: how far ahead of playback audio is sent; 0 sends it at once."""
+    """One conversation. `name` is what its requests to the language model carry as `conversation`."""
 
     def __init__(
-        self, name: str, settings: ConversationSettings, new_id: Callable[[str], str], *, lead_ms: float = 200.0
+        self, name: str, settings: ConversationSettings, new_id: Callable[[str], str], pacing: Pacing | None = None
     ) -> None:
         self.settings = settings
         self.history = History()
         self._work = Work(new_id)
         self._name = name
+        self._pacing = pacing or Pacing()
         self._listening = Listening(self._work)
-        self._speaking = Speaking(self._work, self.history, name, lead_ms)
+        self._speaking = Speaking(self._work, self.history, name, self._pacing)
         self._untranscribed: list[UserTurn] = []
         """Turns that have ended and whose transcript is still to come, oldest first."""
         self._reply_due = False
@@ -233,7 +234,7 @@ class Conversation:
         if turn is None:
             listening.forget_old_audio(detection.prefix_padding_ms)
             return
-        if change is VoiceChange.PAUSE:
+        if change is VoiceChange.PAUSE and (self._pacing.speculate or not turn.announced):
             listening.paused(turn)
             if listening.is_final(turn):
                 self._speculate(turn)

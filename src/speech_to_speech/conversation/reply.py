@@ -15,6 +15,20 @@ PCM_BYTES_PER_MS = 48
 
 
 @dataclass(frozen=True, slots=True)
+class Pacing:
+    """The operator's choices about when work is done and sent.
+
+    `lead_ms`: audio goes out at most this far ahead of its playback; 0 sends it as soon as it is made.
+    `speculate`: transcribe and answer during the user's pause, behind the gate; otherwise only after the turn's end.
+    `whole_answers`: send no audio before all of the answer is spoken. The classic way, kept to be measured against.
+    """
+
+    lead_ms: float = 200.0
+    speculate: bool = True
+    whole_answers: bool = False
+
+
+@dataclass(frozen=True, slots=True)
 class ReplySettings:
     """What a reply is made with: the session's settings, or one response's overrides of them."""
 

@@ -15,7 +15,7 @@ from speech_to_speech.conversation.events import (
 )
 from speech_to_speech.conversation.history import ContentPart, History, Item
 from speech_to_speech.conversation.playback import PlaybackClock
-from speech_to_speech.conversation.reply import Reply, ReplySettings, SpokenPiece
+from speech_to_speech.conversation.reply import Pacing, Reply, ReplySettings, SpokenPiece
 from speech_to_speech.conversation.timeline import TurnTimeline
 from speech_to_speech.conversation.work import Work
 from speech_to_speech.stage_types import (
@@ -33,15 +33,16 @@ SEND_QUANTUM_MS = 100
 
 
 class Speaking:
-    """Makes one reply at a time, sends its audio at most `lead_ms` ahead of playback, knows what was heard."""
+    """Makes one reply at a time, sends its audio at the pace it is told, knows what was heard."""
 
-    def __init__(self, work: Work, history: History, conversation: str, lead_ms: float) -> None:
+    def __init__(self, work: Work, history: History, conversation: str, pacing: Pacing) -> None:
         self.reply: Reply | None = None
         self.paused = False
         self._work = work
         self._history = history
         self._conversation = conversation
-        self._lead_ms = lead_ms
+        self._pacing = pacing
+        self._lead_ms = pacing.lead_ms
         self._clock = PlaybackClock()
         self._playing: ContentPart | None = None
         self._playing_timeline: TurnTimeline | None = None
@@ -127,7 +128,7 @@ class Speaking:
             self._end(reply, "failed", now, error=reply.error)
             return
         self._announce(reply)
-        if not self.paused:
+        if self._may_send(reply):
             self._send_audio(reply, now)
         if reply.finished_making:
             self._complete(reply, now)
@@ -135,7 +136,7 @@ class Speaking:
     def next_wakeup(self, now: float) -> float | None:
         """When `advance` wants to be called again, if nothing else happens."""
         wakeups = []
-        if self.reply is not None and self.reply.opened and self.reply.audio and not self.paused and self._lead_ms > 0:
+        if self.reply is not None and self._may_send(self.reply) and self.reply.audio and self._lead_ms > 0:
             wakeups.append(self._clock.ends_at - max(0.0, self._lead_ms - self._quantum_ms) / 1000)
         if self._playing_timeline is not None and self.reply is None:
             wakeups.append(self._clock.ends_at)
@@ -181,6 +182,10 @@ class Speaking:
     @property
     def _quantum_ms(self) -> float:
         return min(SEND_QUANTUM_MS, self._lead_ms / 2)
+
+    def _may_send(self, reply: Reply) -> bool:
+        held_back = self._pacing.whole_answers and not reply.speech_done
+        return reply.opened and not self.paused and not held_back
 
     def _active(self) -> Reply:
         assert self.reply is not None

@@ -25,7 +25,7 @@ from speech_to_speech.conversation.events import (
     TurnMeasured,
 )
 from speech_to_speech.conversation.history import History, Item
-from speech_to_speech.conversation.reply import SpokenPiece
+from speech_to_speech.conversation.reply import Pacing, SpokenPiece
 from speech_to_speech.conversation.timeline import TurnTimeline
 from speech_to_speech.errors import InvalidRequestError
 from speech_to_speech.realtime.client_events import (
@@ -102,7 +102,7 @@ class RealtimeSession:
         model: str,
         voices: ServerVoices,
         wall: float,
-        lead_ms: float = 200.0,
+        pacing: Pacing | None = None,
         new_id: Callable[[str], str] = random_id,
     ) -> None:
         self.id = new_id("sess")
@@ -111,7 +111,7 @@ class RealtimeSession:
         self._config = default_session(model, voices)
         self._config |= {"id": self.id, "expires_at": int(wall) + SESSION_SECONDS}
         settings = conversation_settings(self._config, voices)
-        self._conversation = Conversation(self.id, settings, new_id, lead_ms=lead_ms)
+        self._conversation = Conversation(self.id, settings, new_id, pacing)
         self._responses = Responses(self._conversation.history, new_id("conv"))
         self._outputs: list[SessionOutput] = []
         self._assistant_spoke = False

@@ -13,6 +13,7 @@ from aiohttp.typedefs import Handler, Middleware
 
 from speech_to_speech import __version__
 from speech_to_speech.arguments_classes import ServerArguments
+from speech_to_speech.conversation.reply import Pacing
 from speech_to_speech.errors import ConfigurationError
 from speech_to_speech.realtime.session_config import ServerVoices
 from speech_to_speech.runtime.inline import InlineRuntime
@@ -28,13 +29,19 @@ SHUTDOWN_SECONDS = 3.0
 
 
 class Server:
-    """Serves the Realtime API on one address. `model` is the name `session.created` reports."""
+    """Serves the Realtime API on one address.
 
-    def __init__(self, runtime: InlineRuntime, arguments: ServerArguments, *, model: str) -> None:
+    `model` is the name `session.created` reports; `pacing` replaces what the arguments say of it.
+    """
+
+    def __init__(
+        self, runtime: InlineRuntime, arguments: ServerArguments, *, model: str, pacing: Pacing | None = None
+    ) -> None:
         self._runtime = runtime
         self._arguments = arguments
         self._access = access_rules(arguments)
         self._model = model
+        self._pacing = pacing or Pacing(float(arguments.audio_lead_ms), arguments.speculate)
         self._voices = ServerVoices(runtime.stages.tts.capabilities.voices)
         self._sockets: set[web.WebSocketResponse] = set()
         self._started = time.monotonic()
@@ -118,7 +125,7 @@ class Server:
             send,
             model=self._model,
             voices=self._voices,
-            lead_ms=float(self._arguments.audio_lead_ms),
+            pacing=self._pacing,
         )
 
 

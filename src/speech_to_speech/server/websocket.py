@@ -31,9 +31,7 @@ REFUSED = 4000
 
 def new_websocket() -> web.WebSocketResponse:
     """A socket with this server's limits. Compression is declined: it costs more than it saves on speech."""
-    return web.WebSocketResponse(
-        protocols=("realtime",), max_msg_size=HARD_LIMIT_BYTES, compress=False, heartbeat=30.0
-    )
+    return web.WebSocketResponse(protocols=("realtime",), max_msg_size=HARD_LIMIT_BYTES, compress=False, heartbeat=30.0)
 
 
 async def refuse(request: web.Request, code: str, message: str) -> web.WebSocketResponse:

@@ -8,7 +8,7 @@ from collections.abc import Callable
 
 from speech_to_speech.audio.pcm import pcm16_to_samples, samples_to_pcm16
 from speech_to_speech.audio.resampling import StreamResampler
-from speech_to_speech.conversation.reply import SpokenPiece
+from speech_to_speech.conversation.reply import Pacing, SpokenPiece
 from speech_to_speech.errors import InvalidRequestError
 from speech_to_speech.realtime.client_events import (
     AnyClientEvent,
@@ -55,11 +55,11 @@ class SessionDriver:
         *,
         model: str,
         voices: ServerVoices,
-        lead_ms: float,
+        pacing: Pacing,
     ) -> None:
         self._loop = asyncio.get_running_loop()
         self._send = send
-        self.session = RealtimeSession(model=model, voices=voices, wall=time.time(), lead_ms=lead_ms)
+        self.session = RealtimeSession(model=model, voices=voices, wall=time.time(), pacing=pacing)
         self._work = runtime.open(self.session.id, self._deliver)
         self._to_recognition = StreamResampler(CLIENT_RATE, RECOGNITION_RATE)
         self._to_client: dict[int, StreamResampler] = {}
