@@ -131,6 +131,7 @@ def test_talk_behind_a_call_ends_the_answer():
 
 
 texts = st.text(alphabet=' \n{}[]"`<>/_,:.\\abjnmetoolcs1é🎉', max_size=40)
+values = st.recursive(st.none() | st.booleans() | st.integers() | st.text(max_size=20), st.lists, max_leaves=6)
 parts = st.one_of(
     texts,
     st.sampled_from([WEATHER, TIMER, f"```json\n{TIMER}\n```", f"<tool_call>{WEATHER}</tool_call>", '{"name": "Joke']),
@@ -157,7 +158,7 @@ def test_text_without_a_call_comes_out_as_it_went_in(written: str):
 @given(
     st.text(alphabet="abc .,!?é", max_size=30),
     st.sampled_from(NAMES),
-    st.dictionaries(st.text(max_size=8), st.recursive(st.none() | st.booleans() | st.integers() | st.text(), st.lists)),
+    st.dictionaries(st.text(max_size=8), values, max_size=4),
     st.integers(0, 3),
 )
 def test_any_call_behind_any_speech_is_found(speech: str, name: str, arguments: dict[str, object], indent: int):

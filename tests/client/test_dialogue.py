@@ -9,7 +9,8 @@ from dataclasses import dataclass
 
 import numpy as np
 import pytest
-from scripted_realtime_server import (
+
+from client.scripted_realtime_server import (
     Script,
     ScriptedServer,
     VirtualTime,
@@ -22,7 +23,6 @@ from scripted_realtime_server import (
     turn_ended,
     words,
 )
-
 from speech_to_speech.client.dialogue import Dialogue
 from speech_to_speech.client.file_device import FileDevice
 from speech_to_speech.client.realtime_client import connect
@@ -303,7 +303,7 @@ def test_the_servers_timeline_is_shown() -> None:
         await server.send(response_done("resp_1", timeline={"turn_end_ms": 350.0, "first_audible_ms": 366.2}))
 
     assert "  366 ms from your last word to the first sound (end of turn decided 350)\n" in hold(script).shown
-    assert "ms after your last word\n" in hold(script, show_waterfall=True).shown
+    assert "\n366 ms from your last word to the first sound:\n  end of turn" in hold(script, show_waterfall=True).shown
 
 
 def test_without_a_timeline_the_time_from_turn_end_to_audio_is_told() -> None:

@@ -3,8 +3,8 @@ from __future__ import annotations
 import asyncio
 
 import pytest
-from scripted_realtime_server import ScriptedServer, serving
 
+from client.scripted_realtime_server import ScriptedServer, serving
 from speech_to_speech.client.realtime_client import connect, realtime_url
 from speech_to_speech.errors import ConfigurationError, SpeechToSpeechError
 

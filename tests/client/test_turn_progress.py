@@ -1,7 +1,13 @@
 from __future__ import annotations
 
-from scripted_realtime_server import failed_response, response_created, response_done, speech_started, turn_ended, words
-
+from client.scripted_realtime_server import (
+    failed_response,
+    response_created,
+    response_done,
+    speech_started,
+    turn_ended,
+    words,
+)
 from speech_to_speech.client.turn_progress import TurnProgress
 
 

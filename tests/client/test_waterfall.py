@@ -17,12 +17,12 @@ TIMELINE = {
 }
 
 EXPECTED = """\
-ms after your last word
-  end of turn decided   ####################################            360
-  transcript            ------------------                              180
-  first token           ------------------------------                  300
-  first audio made      ##########################################      420
-  first audible sample  ############################################    440
+440 ms from your last word to the first sound:
+  end of turn decided   ####################################           360 ms
+  transcript            ------------------                             180 ms
+  first token           ------------------------------                 300 ms
+  first audio made      ##########################################     420 ms
+  first audible sample  ############################################   440 ms
   --- done in the pause, before the end of the turn was certain"""
 
 
@@ -38,16 +38,16 @@ def test_every_line_fits_eighty_columns() -> None:
 def test_steps_that_did_not_happen_are_left_out_and_the_legend_with_its_bars() -> None:
     text_reply = {"turn_end_ms": 100.0, "transcript_ms": 100.0, "first_token_ms": 200.0, "first_audio_ms": None}
     assert waterfall(text_reply) == (
-        "ms after your last word\n"
-        "  end of turn decided   ######################                          100\n"
-        "  transcript            ######################                          100\n"
-        "  first token           ############################################    200"
+        "After your last word:\n"
+        "  end of turn decided   ######################                         100 ms\n"
+        "  transcript            ######################                         100 ms\n"
+        "  first token           ############################################   200 ms"
     )
 
 
 def test_a_step_done_before_the_last_word_has_no_bar() -> None:
     lines = waterfall({"turn_end_ms": 200.0, "transcript_ms": -30.0}).splitlines()
-    assert lines[2] == "  transcript                                                            -30"
+    assert lines[2] == "  transcript                                                           -30 ms"
 
 
 def test_an_empty_timeline_makes_nothing() -> None:

@@ -22,6 +22,7 @@ _OPENINGS = ("<tool_call>", "</tool_call>", "```", "{", "[")
 _OPENING = re.compile("|".join(re.escape(opening) for opening in _OPENINGS))
 _BEFORE_OBJECT = re.compile(r"\w*[\s\[]*")
 _FIRST_KEY = re.compile(r'\{\s*(?:"(?P<key>\w*)(?P<end>"?))?')
+_STRING_OR_BRACE = re.compile(r'"(?:[^"\\]|\\.)*"|["{}]', re.DOTALL)
 _CALL_KEYS = ("name", "arguments", "parameters", "function", "type", "id")
 _NO_SPEECH = re.compile(r"\W*(json)?\W*")
 
@@ -169,24 +170,13 @@ def _may_open_call(key: re.Match[str], at_end: bool) -> bool:
 
 def _object_end(text: str, start: int) -> int | None:
     """Index behind the brace that closes the JSON object at `start`; None if it is not there yet."""
-    depth, in_string, escaped = 0, False, False
-    for index in range(start, len(text)):
-        character = text[index]
-        if in_string:
-            if escaped:
-                escaped = False
-            elif character == "\\":
-                escaped = True
-            elif character == '"':
-                in_string = False
-        elif character == '"':
-            in_string = True
-        elif character == "{":
-            depth += 1
-        elif character == "}":
-            depth -= 1
-            if depth == 0:
-                return index + 1
+    depth = 0
+    for token in _STRING_OR_BRACE.finditer(text, start):
+        if token.group() == '"':  # a string without its end
+            return None
+        depth += (token.group() == "{") - (token.group() == "}")
+        if depth == 0:
+            return token.end()
     return None
 
 

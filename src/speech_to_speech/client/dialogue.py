@@ -152,13 +152,13 @@ class Dialogue:
 
     def _show_timing(self, timeline: Event) -> None:
         """The server's own record, or without one what can be told from here."""
-        if line := latency(timeline):
+        if self._show_waterfall and (lines := waterfall(timeline)):
+            self._screen.remark(f"\n{lines}\n")
+        elif line := latency(timeline):
             self._screen.remark(f"  {line}")
         elif self._response_time_ms is not None:
             self._screen.remark(f"  {self._response_time_ms} ms from the end of the turn to the first audio")
         self._response_time_ms = None
-        if self._show_waterfall and (lines := waterfall(timeline)):
-            self._screen.remark(f"\n{lines}\n")
 
 
 def session_update(instructions: str | None) -> Event:

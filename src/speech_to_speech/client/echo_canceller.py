@@ -98,13 +98,16 @@ class HalfDuplexDevice(_FilteredDevice):
 
     def __init__(self, device: AudioDevice) -> None:
         super().__init__(device)
-        self._deaf_ms = 0
+        self._deaf_blocks = 0
 
     def _filtered(self, block: Block) -> bytes:
         if any(block.played):
-            self._deaf_ms = ROOM_MS + BLOCK_MS
-        self._deaf_ms = max(0, self._deaf_ms - BLOCK_MS)
-        return bytes(len(block.captured)) if self._deaf_ms else block.captured
+            self._deaf_blocks = ROOM_MS // BLOCK_MS
+        elif self._deaf_blocks:
+            self._deaf_blocks -= 1
+        else:
+            return block.captured
+        return bytes(len(block.captured))
 
 
 def without_echo(device: AudioDevice, notice: Callable[[str], None]) -> AudioDevice:

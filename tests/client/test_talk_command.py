@@ -1,0 +1,198 @@
+"""The command as a user runs it, in real time, with short recordings and a scripted server."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import signal
+import subprocess
+import sys
+import threading
+import wave
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from client.scripted_realtime_server import (
+    Script,
+    ScriptedServer,
+    audio,
+    failed_response,
+    response_created,
+    response_done,
+    serving,
+    turn_ended,
+    words,
+)
+from speech_to_speech.audio.wav import write_wav
+from speech_to_speech.cli import main
+
+
+@contextmanager
+def served(script: Script) -> Iterator[str]:
+    """A scripted server in a thread of its own; gives its address."""
+    address: list[str] = []
+    listening = threading.Event()
+    loop = asyncio.new_event_loop()
+    ended = asyncio.Event()
+
+    async def serve() -> None:
+        async with serving(script) as server:
+            address.append(server.url)
+            listening.set()
+            await ended.wait()
+
+    thread = threading.Thread(target=loop.run_until_complete, args=(serve(),))
+    thread.start()
+    listening.wait()
+    try:
+        yield address[0]
+    finally:
+        loop.call_soon_threadsafe(ended.set)
+        thread.join()
+        loop.close()
+
+
+async def answer(server: ScriptedServer) -> None:
+    await server.heard(200)
+    await server.send(*turn_ended("item_u", "Hello?"), response_created("resp_1"))
+    await server.send(words("resp_1", "item_a", "Good day ☀"), audio("resp_1", "item_a", 240), response_done("resp_1"))
+
+
+async def fail(server: ScriptedServer) -> None:
+    await server.heard(200)
+    await server.send(response_created("resp_1"), *failed_response("resp_1", "llm: no idea"))
+
+
+@pytest.fixture
+def question(tmp_path: Path) -> str:
+    path = tmp_path / "question.wav"
+    write_wav(path, np.full(1_600, 0.1, np.float32), 8_000)
+    return str(path)
+
+
+def test_an_answer_is_printed_recorded_and_logged(
+    question: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    output, events = tmp_path / "answer.wav", tmp_path / "events.jsonl"
+    with served(answer) as url:
+        code = main(["talk", "--url", url, "--input", question, "--output", str(output), "--events", str(events)])
+    assert code == 0
+    assert capsys.readouterr().out.splitlines()[:2] == ["you: Hello?", "assistant: Good day ☀"]
+    with wave.open(str(output)) as recording:
+        assert recording.getparams()[:4] == (1, 2, 24_000, 240 * 24)
+    log = [json.loads(line) for line in events.read_text().splitlines()]
+    assert {line["direction"] for line in log} == {"in", "out"}
+    assert log[0]["event"]["type"] == "session.update"
+    assert "response.done" in [line["event"]["type"] for line in log if line["direction"] == "in"]
+
+
+def test_a_failure_is_printed_with_exit_code_1_and_leaves_no_recording(
+    question: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    output = tmp_path / "answer.wav"
+    with served(fail) as url:
+        code = main(["talk", "--url", url, "--input", question, "--output", str(output)])
+    assert code == 1
+    assert capsys.readouterr().err.splitlines()[-1] == "speech-to-speech: llm: no idea"
+    assert not output.exists()
+
+
+def test_no_reply_within_the_timeout_is_exit_code_1(question: str, capsys: pytest.CaptureFixture[str]) -> None:
+    async def silent(_server: ScriptedServer) -> None:
+        pass
+
+    with served(silent) as url:
+        code = main(["talk", "--url", url, "--input", question, "--timeout", "0.3"])
+    assert code == 1
+    assert "no reply within 0.3 s" in capsys.readouterr().err
+
+
+def test_with_a_file_no_sound_library_is_imported(question: str) -> None:
+    program = (
+        "import sys; from speech_to_speech.cli import main; code = main(sys.argv[1:]);"
+        "assert not {'sounddevice', 'livekit'} & set(sys.modules), 'imported'; sys.exit(code)"
+    )
+    with served(answer) as url:
+        command = [sys.executable, "-c", program, "talk", "--url", url, "--input", question]
+        finished = subprocess.run(command, capture_output=True, text=True, timeout=60)
+    assert (finished.returncode, finished.stderr) == (0, "")
+
+
+def test_a_terminal_that_cannot_show_a_word_does_not_end_the_conversation(question: str) -> None:
+    with served(answer) as url:
+        program = "import sys; from speech_to_speech.cli import main; sys.exit(main(sys.argv[1:]))"
+        command = [sys.executable, "-c", program, "talk", "--url", url, "--input", question]
+        environment = {**os.environ, "PYTHONIOENCODING": "ascii"}
+        finished = subprocess.run(command, capture_output=True, timeout=60, env=environment)
+    assert finished.returncode == 0
+    assert b"Good day ?" in finished.stdout
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--url", "nonsense://x"], "--url nonsense://x: expected an address"),
+        (["--url", "ws://127.0.0.1:1"], "cannot connect to ws://127.0.0.1:1/v1/realtime"),
+        (["--url", "ws://127.0.0.1:1", "--output", "/nowhere/answer.wav"], "--output /nowhere/answer.wav"),
+        (["--url", "ws://127.0.0.1:1", "--events", "/nowhere/events"], "--events /nowhere/events"),
+        (["--url", "ws://127.0.0.1:1", "--input", "/nowhere.wav"], "/nowhere.wav: No such file"),
+    ],
+)
+def test_what_cannot_begin_is_one_line(
+    question: str, arguments: list[str], message: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    code = main(["talk", "--input", question, *arguments])
+    error = capsys.readouterr().err
+    assert code == 1
+    assert error.startswith(f"speech-to-speech: {message}")
+    assert error.count("\n") == 1
+
+
+MICROPHONE = """
+import signal, sys, threading, time, types
+
+class Stream:
+    latency = (0.02, 0.02)
+    def __init__(self, **settings): self.settings = settings; self.open = True
+    def start(self): threading.Thread(target=self.pace, daemon=True).start()
+    def close(self): self.open = False
+    def pace(self):
+        while self.open:
+            time.sleep(0.02)
+            self.settings["callback"](bytes(960), memoryview(bytearray(960)), 480, None, None)
+
+sys.modules["sounddevice"] = types.SimpleNamespace(
+    RawStream=Stream, PortAudioError=OSError, query_devices=lambda kind: {})
+from speech_to_speech.cli import main
+sys.exit(main(sys.argv[1:]))
+"""
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="sends SIGINT")
+def test_ctrl_c_ends_a_conversation_by_microphone_with_its_recording_written(tmp_path: Path) -> None:
+    output = tmp_path / "answer.wav"
+    done = threading.Event()
+
+    async def answer_and_tell(server: ScriptedServer) -> None:
+        await answer(server)
+        await server.heard(1000)
+        done.set()
+
+    with served(answer_and_tell) as url:
+        command = [sys.executable, "-c", MICROPHONE, "talk", "--url", url, "--output", str(output)]
+        talking = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        assert done.wait(30)
+        talking.send_signal(signal.SIGINT)
+        shown, error = talking.communicate(timeout=30)
+    assert (talking.returncode, error.splitlines()) == (
+        0,
+        ["speak; Ctrl-C ends the conversation", f"wrote {output} (0.2 s)"],
+    )
+    assert "assistant: Good day" in shown
+    with wave.open(str(output)) as recording:
+        assert recording.getnframes() == 240 * 24
