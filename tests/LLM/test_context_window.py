@@ -1,3 +1,5 @@
+from itertools import pairwise
+
 import pytest
 
 from speech_to_speech.errors import ContextOverflowError
@@ -49,7 +51,7 @@ def test_many_turns_drop_at_once_so_that_the_beginning_then_stays_the_same():
     beginnings = [fit(window, conversation(turns))[1].text for turns in range(1, 101)]
     # A turn takes 48 tokens, the limit is 950: it is reached with turn 20; dropping to 60 % leaves 11 or 12 turns,
     # so about 8 turns pass until the next drop: 11 different beginnings in 100 turns.
-    changes = sum(before != after for before, after in zip(beginnings, beginnings[1:], strict=False))
+    changes = sum(before != after for before, after in pairwise(beginnings))
     assert 8 <= changes <= 13
 
 

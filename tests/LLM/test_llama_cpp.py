@@ -19,6 +19,9 @@ from speech_to_speech.stage_types import (
 )
 
 SYSTEM = ChatMessage("system", "You are a helpful voice assistant. Answer in one short sentence.")
+CLOSING_MARKERS = 6
+"""Tokens of SmolLM2 behind a user's text: <|im_end|> \\n <|im_start|> ass istant \\n."""
+
 TOOLS = (
     Tool(
         "get_weather",
@@ -188,8 +191,7 @@ def test_a_prefilled_beginning_of_a_question_serves_the_whole_question(smollm2: 
     whole = (SYSTEM, user("Why does it rain more often in the mountains than by the sea in the summer?"))
     usage = ask(smollm2, request("rain", *whole, max_tokens=2)).usage
     smollm2.release("rain")
-    closing_markers = 5  # <|im_end|> \n <|im_start|> assistant \n
-    assert usage.cached_tokens >= beginning.input_tokens - closing_markers
+    assert usage.cached_tokens >= beginning.input_tokens - CLOSING_MARKERS
 
 
 @pytest.mark.parametrize("history", [(), (user("Hello"), assistant("Hi, how can I help you today?"))])
@@ -199,7 +201,7 @@ def test_instructions_and_history_can_be_prefilled_before_the_next_question(
     read = prefill(smollm2, "early", SYSTEM, *history)
     usage = ask(smollm2, request("early", SYSTEM, *history, user("What is rain?"), max_tokens=2)).usage
     smollm2.release("early")
-    assert usage.cached_tokens >= read.input_tokens - 5
+    assert usage.cached_tokens >= read.input_tokens - CLOSING_MARKERS
 
 
 # --- cancel -------------------------------------------------------------------------------------------------------
@@ -240,19 +242,22 @@ def test_a_consumer_that_leaves_frees_the_slot(smollm2: LlamaCpp):
 
 
 def test_a_conversation_of_a_hundred_turns_keeps_working(smollm2: LlamaCpp):
+    """The first seventy turns are given as history, to save time; thirty are held."""
     history = [SYSTEM]
-    cold = 0
-    for turn in range(100):
+    for turn in range(70):
+        history += [user(f"Number {turn}?"), assistant(f"{turn}.")]
+    read_again = 0
+    for turn in range(70, 100):
         history.append(user(f"Number {turn}?"))
         answer = ask(smollm2, request("long", *history, max_tokens=2))
         assert 1 <= answer.usage.output_tokens <= 2
         assert answer.usage.input_tokens <= 512 - 2
-        cold += answer.usage.input_tokens - answer.usage.cached_tokens > 60
+        read_again += answer.usage.input_tokens - answer.usage.cached_tokens > 60
         history.append(assistant(answer.text))
     smollm2.release("long")
-    # About 18 tokens a turn: the limit of 510 is reached after some 27 turns, and 40 % of it are freed at a time,
-    # some 11 turns. So the history is read again seven times in a hundred turns, not at each of them.
-    assert 3 <= cold <= 9
+    # A turn takes about 18 tokens and a drop frees 40 % of 510, some 11 turns: after the first prompt the history is
+    # read again two or three times in thirty turns, and not at each of them.
+    assert 2 <= read_again <= 5
 
 
 def test_a_long_history_that_arrives_at_once_is_cut_to_fit(smollm2: LlamaCpp):
@@ -321,10 +326,9 @@ def test_no_tool_is_called_when_none_is_allowed(qwen: LlamaCpp):
 def test_the_result_of_a_call_is_part_of_the_prompt(qwen: LlamaCpp):
     call = ToolCall("call_1", "get_weather", '{"city": "Oslo"}')
     messages = (SYSTEM, user("What is the weather in Oslo?"), ChatMessage("assistant", "", tool_calls=(call,)))
-    without = prefill(qwen, "oslo", *messages, ChatMessage("tool", "", call_id="call_1"))
+    without = prefill(qwen, "tools", *messages, ChatMessage("tool", "", call_id="call_1"))
     result = ChatMessage("tool", "snow, minus nine degrees", call_id="call_1")
-    answer = ask(qwen, request("oslo", *messages, result, max_tokens=30))
-    qwen.release("oslo")
+    answer = ask(qwen, request("tools", *messages, result, max_tokens=30))
     assert answer.usage.input_tokens > without.input_tokens
     assert "snow" in answer.text.lower()
 

@@ -55,34 +55,29 @@ def tokens_in_cache(server: LlamaServer, request: dict[str, Any]) -> tuple[int, 
 def test_a_cancel_during_the_prompt_stops_within_two_batches(server: LlamaServer):
     request = body(words(100, "apple"))
     completion = server.complete({**request, "n_predict": 0})
-    read = 0
+    read = [0]
     with pytest.raises(Cancelled):
-        for chunk in completion.chunks(lambda: read >= 3 * BATCH):
-            read = chunk["prompt_progress"]["processed"]
+        for chunk in completion.chunks(lambda: read[-1] >= 3 * BATCH):
+            read.append(chunk["prompt_progress"]["processed"])
     completion.wait_ended(never)
     cached, total = tokens_in_cache(server, request)
     assert total > 8 * BATCH
-    assert 3 * BATCH <= read <= cached <= read + 2 * BATCH
+    assert 3 * BATCH <= read[-1] <= cached <= read[-1] + 2 * BATCH
 
 
 def test_a_stop_during_the_answer_ends_it_after_a_token_or_two(server: LlamaServer):
-    request = body("Count slowly from one to thirty.", slot=1)
-    whole = "".join(content(chunk) for chunk in server.complete({**request, "n_predict": 24}).chunks(never))
-    completion = server.complete({**request, "n_predict": 24})
-    seen = ""
+    question, answer = "Count.", "12345678901234567890"  # SmolLM2 has one token for each digit, none for more
+    completion = server.complete(body(question, slot=1, grammar=f'root ::= "{answer}"', n_predict=40))
+    chunks = completion.chunks(never)
+    prompt = next(chunks)["prompt_progress"]["total"]
     tokens = 0
-    for chunk in completion.chunks(never):
-        seen += content(chunk)
-        tokens += bool(content(chunk))
-        if tokens == 4:
-            break
+    while tokens < 4:
+        tokens += bool(content(next(chunks)))
     completion.stop()
     completion.wait_ended(never)
-    prompt, _ = tokens_in_cache(server, request)
-    assert whole.startswith(seen)
-    cached, total = tokens_in_cache(server, body("Count slowly from one to thirty.", slot=1, answer=whole))
+    cached, total = tokens_in_cache(server, body(question, slot=1, answer=answer))
     assert total > prompt + 20
-    assert cached <= prompt + tokens + 2
+    assert prompt + tokens - 1 <= cached <= prompt + tokens + 2
 
 
 def test_a_reader_that_leaves_stops_the_run(server: LlamaServer):
@@ -105,7 +100,7 @@ def test_a_prompt_beyond_the_context_is_refused_with_its_length(server: LlamaSer
 
 @pytest.mark.parametrize("fields", [{"messages": 5}, {"tool_choice": "sideways", "tools": []}, {"n_predict": "many"}])
 def test_what_llama_cpp_refuses_is_raised(server: LlamaServer, fields: dict[str, Any]):
-    with pytest.raises(StageError, match="llama.cpp"):
+    with pytest.raises(StageError, match=r"llama\.cpp"):
         list(server.complete(body("hello", **fields)).chunks(never))
 
 
@@ -151,7 +146,8 @@ def test_closing_stops_what_runs_and_leaves_no_trace(
         completion = server.complete(body("Count to a hundred.", n_predict=400))
         next(completion.chunks(never))
         server.close()
-        completion.wait_ended(never)
+        with pytest.raises(Cancelled):
+            list(completion.chunks(never))
     finally:
         signal.signal(signal.SIGTERM, before)
     assert caught == [signal.SIGTERM]

@@ -104,6 +104,11 @@ def test_text_that_is_no_call_is_spoken_unchanged(written: str):
     assert parse(written) == (written, [])
 
 
+def test_a_tag_without_a_call_is_not_spoken():
+    assert parse(["<tool_call>" * 5 + "\nWell</tool_call>"]) == ("\nWell", [])
+    assert parse(["Well <tool_call>"]) == ("Well ", [])
+
+
 def test_text_is_not_held_back_longer_than_it_may_become_a_call():
     parser = ToolCallParser(NAMES)
     assert parser.feed("Hello") == [TextDelta("Hello")]
@@ -151,7 +156,7 @@ def test_the_chunks_in_which_text_arrives_make_no_difference(written: str, data:
 def test_text_without_a_call_comes_out_as_it_went_in(written: str):
     said, calls = parse(written)
     if not calls and "name" not in written and "tool_call" not in written:
-        assert said == written.replace("</tool_call>", "")
+        assert said == written
 
 
 @settings(deadline=None)

@@ -12,6 +12,7 @@ from speech_to_speech.TTS.espeak_text import for_espeak
         ("The U.S. Army.", "The U S Army."),
         ("$5.50, $1, $1,000.00 and €20.05", "5 dollars 50, 1 dollar, 1,000 dollars and 20 euros 5"),
         ("$1.5 million", "1.5 million dollars"),
+        ("$0.50 or €0.05", "50 cents or 5 cents"),
         ("1 kg, 5km, 30 mph, 6 ft", "1 kilogram, 5 kilometers, 30 miles per hour, 6 feet"),
         ("the 1990s, in 1984", "the 19 nineties, in 19 84"),
         ("2024-05-01, 1,984, 1900, 555-0100", "2024-05-01, 1,984, 1900, 555-0100"),

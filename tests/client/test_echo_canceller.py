@@ -10,7 +10,7 @@ from importlib.resources import files
 import numpy as np
 import pytest
 
-from speech_to_speech.arguments_classes import TTSArguments, VADArguments
+from speech_to_speech.arguments_classes import VADArguments
 from speech_to_speech.audio.pcm import pcm16_to_samples, samples_to_pcm16
 from speech_to_speech.audio.resampling import resample
 from speech_to_speech.audio.wav import read_wav
@@ -23,31 +23,39 @@ from speech_to_speech.client.echo_canceller import (
 )
 from speech_to_speech.client.file_device import FileDevice
 from speech_to_speech.stage_types import Samples
-from speech_to_speech.TTS.piper_handler import PiperTTS
 from speech_to_speech.VAD.silero import SileroVAD
 
 ECHO_REDUCTION_DB = 20.0
-"""Measured: 28 dB (echo 20 dB below the voice) to 36 dB (12 dB), down to the room's own noise."""
+"""Measured: 23 dB (echo 20 dB below the voice) to 32 dB (12 dB below), down to the room's own noise."""
 
-NEAR_END_LOSS_DB = 4.0
-"""Measured: 1 to 2 dB while both speak."""
+NEAR_END_LOSS_DB = 6.0
+"""Measured: 1 to 5 dB while both speak, the more the louder the echo."""
+
+HEARD_SHARE = 0.1
+"""Of the frames in which the detector hears speech in the echo, those in which it still may. Measured: none, except
+six of 110 once in 40 runs with other sentences."""
 
 ROOM_NOISE = 0.0005
 LEAD_S = 0.3
-REPLY = "The capital of France is Paris. It lies on the river Seine, and two million people live there."
 
 
 @pytest.fixture(scope="module")
-def reply() -> Samples:
-    piper = PiperTTS.load(TTSArguments(), threads=2)
-    speech = np.concatenate(list(piper.synthesize(REPLY, voice="", speed=1.0, is_cancelled=lambda: False)))
-    return resample(speech, piper.capabilities.sample_rate, RATE)
+def question() -> Samples:
+    """The packaged question, which Piper speaks, without the silence around it."""
+    recording = read_wav(str(files("speech_to_speech.client") / "assets" / "question.wav"), RATE)
+    return recording[RATE * 3 // 10 : -RATE // 10]
 
 
 @pytest.fixture(scope="module")
-def user() -> Samples:
-    question = read_wav(str(files("speech_to_speech.client") / "assets" / "question.wav"), RATE)
-    return question[RATE * 3 // 10 : -RATE // 10] * np.float32(0.5)
+def reply(question: Samples) -> Samples:
+    """What the assistant says: about 5 s."""
+    return np.concatenate((question, question, question))
+
+
+@pytest.fixture(scope="module")
+def user(question: Samples) -> Samples:
+    """Another voice: the same words, slower and a third lower."""
+    return resample(question, 4, 5) * np.float32(0.5)
 
 
 @pytest.fixture(scope="module")
@@ -101,7 +109,7 @@ def voiced_frames(samples: Samples, vad: SileroVAD) -> int:
 def test_the_echo_goes_and_the_user_stays(
     reply: Samples, user: Samples, vad: SileroVAD, delay_ms: int, attenuation_db: float
 ) -> None:
-    length = RATE * 9 // BLOCK_BYTES * BLOCK_BYTES
+    length = RATE * 7 // BLOCK_BYTES * BLOCK_BYTES
     interruption = len(reply) / RATE - 1.0  # the user falls into the assistant's last word
     played = at(reply, LEAD_S, length)
     near = at(user, interruption, length)
@@ -116,8 +124,9 @@ def test_the_echo_goes_and_the_user_stays(
     assert abs(level_db(near[both]) - level_db(clean[both])) <= NEAR_END_LOSS_DB
 
     before = slice(0, round(interruption * RATE))
-    assert voiced_frames(captured[before], vad) > 50
-    assert voiced_frames(clean[before], vad) <= 2
+    in_echo = voiced_frames(captured[before], vad)
+    assert in_echo > 50
+    assert voiced_frames(clean[before], vad) <= HEARD_SHARE * in_echo
     assert voiced_frames(clean[both], vad) >= 0.7 * voiced_frames(near[both], vad)
 
 
@@ -150,9 +159,9 @@ def captured_by(device: AudioDevice) -> list[bytes]:
     return asyncio.run(collect())
 
 
-def test_half_duplex_is_deaf_while_it_plays_and_300_ms_after() -> None:
-    taped = [Block(VOICE, SILENCE)] * 2 + [Block(VOICE, VOICE)] * 3 + [Block(VOICE, SILENCE)] * 20
-    assert captured_by(HalfDuplexDevice(TapedDevice(taped))) == [VOICE] * 2 + [SILENCE] * (3 + 15) + [VOICE] * 5
+def test_half_duplex_is_deaf_while_it_plays_and_400_ms_after() -> None:
+    taped = [Block(VOICE, SILENCE)] * 2 + [Block(VOICE, VOICE)] * 3 + [Block(VOICE, SILENCE)] * 25
+    assert captured_by(HalfDuplexDevice(TapedDevice(taped))) == [VOICE] * 2 + [SILENCE] * (3 + 20) + [VOICE] * 5
 
 
 def test_both_are_otherwise_the_device_they_wrap() -> None:

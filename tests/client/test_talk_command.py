@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import asyncio
 import json
 import os
@@ -13,6 +14,7 @@ import wave
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -30,6 +32,10 @@ from client.scripted_realtime_server import (
 )
 from speech_to_speech.audio.wav import write_wav
 from speech_to_speech.cli import main
+from speech_to_speech.client.echo_canceller import EchoCancelledDevice
+from speech_to_speech.client.file_device import FileDevice
+from speech_to_speech.client.sound_device import SoundDevice
+from speech_to_speech.client.talk import device_for
 
 
 @contextmanager
@@ -196,3 +202,20 @@ def test_ctrl_c_ends_a_conversation_by_microphone_with_its_recording_written(tmp
     assert "assistant: Good day" in shown
     with wave.open(str(output)) as recording:
         assert recording.getnframes() == 240 * 24
+
+
+def arguments(**given: object) -> argparse.Namespace:
+    return argparse.Namespace(**{"input": None, "output": None, "headphones": False, **given})
+
+
+def test_open_speakers_are_echo_cancelled_headphones_are_not(monkeypatch: pytest.MonkeyPatch) -> None:
+    stream = SimpleNamespace(latency=(0.0, 0.0))
+    fake = SimpleNamespace(RawStream=lambda **_: stream, PortAudioError=OSError, query_devices=lambda kind: {})
+    monkeypatch.setitem(sys.modules, "sounddevice", fake)
+    assert isinstance(device_for(arguments()), EchoCancelledDevice)
+    assert isinstance(device_for(arguments(headphones=True)), SoundDevice)
+    assert isinstance(device_for(arguments(output="answer.wav")), SoundDevice)
+
+
+def test_a_file_is_not_echo_cancelled(question: str) -> None:
+    assert isinstance(device_for(arguments(input=question)), FileDevice)

@@ -17,7 +17,7 @@ Say = Callable[[str], NDArray[np.float32]]
 
 @pytest.fixture(scope="session")
 def server() -> Iterator[LiveServer]:
-    with serving() as running:
+    with serving("--stt","quick") as running:
         yield running
 
 

@@ -52,7 +52,8 @@ def test_fifty_sessions_leave_nothing_behind(server: LiveServer) -> None:
     asyncio.run(sessions(50))
     asyncio.run(settled())
 
-    assert _threads(server) <= threads + 2
+    # Worker threads are made as they are needed and kept; one that leaked with each session would show as 50.
+    assert _threads(server) < threads + 25
     # A session holds a few hundred KiB while it lives; 50 that leaked would show as over 10 MiB.
     assert _resident_kib(server) - before < 10 * 1024
 

@@ -16,7 +16,7 @@ import threading
 from collections.abc import Callable, Generator
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 from speech_to_speech.arguments_classes.llm_arguments import LLMArguments
 from speech_to_speech.errors import Cancelled, ModelLoadError, StageError
@@ -40,17 +40,28 @@ class PromptTooLongError(Exception):
         self.tokens = tokens
 
 
-class Completion:
-    """One chat completion on its way. Chunks have the shape of OpenAI's `chat.completion.chunk`, with llama.cpp's
-    additions `prompt_progress` (before and after each batch of the prompt) and `timings`."""
+_Handle: TypeAlias = Callable[[str, Callable[[str], bool]], None]
+"""Takes a request in JSON and a callback for each chunk, which returns true to stop. Blocks until the end."""
 
-    def __init__(self) -> None:
+
+class Completion:
+    """One chat completion on its way, run by one of `threads`.
+
+    llama.cpp looks at a stop after each batch and then finishes the batch it has begun meanwhile, so that a stopped
+    completion computes two more batches of the prompt, or two tokens of the answer, at most.
+    """
+
+    def __init__(self, threads: ThreadPoolExecutor, handle: _Handle, body: dict[str, Any]) -> None:
         self._arrived: queue.SimpleQueue[str | Exception | None] = queue.SimpleQueue()
         self._stop = threading.Event()
-        self._future: Future[None]
+        self._ended: Future[None] = threads.submit(self._run, handle, json.dumps({**body, "stream": True}))
 
     def chunks(self, is_cancelled: IsCancelled) -> Generator[dict[str, Any], None, None]:
-        """Raises `Cancelled` within 20 ms of a cancel, `PromptTooLongError`, and `StageError` for any other failure."""
+        """The chunks in the shape of OpenAI's `chat.completion.chunk`, with llama.cpp's `prompt_progress` before and
+        after each batch of the prompt, and its `timings`.
+
+        Raises `Cancelled` within 20 ms of a cancel, `PromptTooLongError`, and `StageError` for any other failure.
+        """
         try:
             while True:
                 try:
@@ -62,6 +73,8 @@ class Completion:
                 if isinstance(arrived, Exception):
                     raise StageError("llm", f"llama.cpp: {_one_line(arrived)}") from arrived
                 if arrived is _END:
+                    if self._stop.is_set():
+                        raise Cancelled("the language model was closed")
                     return
                 if arrived:
                     yield _checked(json.loads(arrived))
@@ -69,20 +82,20 @@ class Completion:
             self.stop()
 
     def stop(self) -> None:
-        """Have llama.cpp stop after the batch it is computing. Returns at once."""
+        """Have llama.cpp stop. Returns at once."""
         self._stop.set()
 
     def when_ended(self, callback: Callable[[], None]) -> None:
         """Call `callback` when llama.cpp has let go of the slot, at once if it has already."""
-        self._future.add_done_callback(lambda _: callback())
+        self._ended.add_done_callback(lambda _: callback())
 
     def wait_ended(self, is_cancelled: IsCancelled) -> None:
-        """Wait until llama.cpp has let go of the slot: after `stop`, one batch at most. Raises `Cancelled`."""
-        while not wait([self._future], timeout=_CANCEL_POLL_S).done:
+        """Wait until llama.cpp has let go of the slot. Raises `Cancelled`."""
+        while not wait([self._ended], timeout=_CANCEL_POLL_S).done:
             if is_cancelled():
                 raise Cancelled("cancelled between two runs")
 
-    def _run(self, handle: Callable[[str, Callable[[str], bool]], None], body: str) -> None:
+    def _run(self, handle: _Handle, body: str) -> None:
         try:
             handle(body, self._on_chunk)
         except Exception as error:  # the library throws what its JSON, template and grammar code throws
@@ -96,8 +109,7 @@ class Completion:
 
 
 class LlamaServer:
-    """A loaded model with `slots` KV caches of `context_tokens` each. `complete` may be called from any thread, by one
-    caller per slot at a time."""
+    """A loaded model with `slots` KV caches of `context_tokens` each."""
 
     def __init__(self, model: Path, arguments: LLMArguments, threads: int) -> None:
         if not model.is_file():
@@ -115,12 +127,10 @@ class LlamaServer:
         """Tokens of one slot: what was asked for, or what the model was trained on if that is less."""
 
     def complete(self, body: dict[str, Any]) -> Completion:
-        """Start the chat completion `body`, which names its slot as `id_slot`, and the name is kept to one caller."""
-        completion = Completion()
+        """Start a chat completion in the slot that `body` names as `id_slot`. From any thread; a slot's previous
+        completion must have ended."""
+        completion = Completion(self._threads, self._server.handle_chat_completions, body)
         self._running.add(completion)
-        completion._future = self._threads.submit(
-            completion._run, self._server.handle_chat_completions, json.dumps({**body, "stream": True})
-        )
         completion.when_ended(lambda: self._running.discard(completion))
         return completion
 

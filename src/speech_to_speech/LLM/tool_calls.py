@@ -134,29 +134,31 @@ def _partial_opening(text: str) -> int:
 def _decide(text: str, opening: str, final: bool) -> int | _Written | None:
     """What `text`, which begins with `opening`, turns out to be.
 
-    A number of characters that are no call, a call, or None if more text is needed.
+    A number of characters that are no call, a call (or a tag without one), or None if more text is needed.
     """
+    is_tag = opening.startswith("<")
+    no_call = _Written(len(opening)) if is_tag else len(opening)
     if opening == "</tool_call>":
-        return _Written(len(opening))
+        return no_call
     start = 0
     if opening != "{":
         before = _BEFORE_OBJECT.match(text, len(opening))
         assert before is not None
         start = before.end()
         if start == len(text):
-            return len(opening) if final else None
+            return no_call if final else None
         if text[start] != "{":
-            return len(opening)
+            return no_call
     key = _FIRST_KEY.match(text, start)
     assert key is not None
     if not _may_open_call(key, at_end=key.end() == len(text)):
-        return len(opening)
+        return no_call
     end = _object_end(text, start)
-    if end is None:
-        if not final:
-            return None
-        return _Written(len(text)) if key["end"] else len(opening)
-    return _call_in(text[start:end], end) or end
+    if end is not None:
+        return _call_in(text[start:end], end) or end
+    if not final:
+        return None
+    return _Written(len(text)) if is_tag or key["end"] else no_call
 
 
 def _may_open_call(key: re.Match[str], at_end: bool) -> bool:

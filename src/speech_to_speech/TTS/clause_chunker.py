@@ -155,7 +155,7 @@ class ClauseChunker:
             return self._full_stop(index)
         if character == ":":
             end = self._past_closers(index)
-            return (end, "comma") if not self._precedes_space(index) and self._is_space(end) else None
+            return (end, "comma") if not self._previous(index).isspace() and self._is_space(end) else None
         if character in "-–":
             dash = (self._previous(index).isspace() or self._previous(index) == "-") and self._is_space(index + 1)
             return (index + 1, "comma") if dash else None
@@ -244,9 +244,6 @@ class ClauseChunker:
 
     def _previous(self, index: int) -> str:
         return self._pending[index - 1] if index else self._before
-
-    def _precedes_space(self, index: int) -> bool:
-        return self._previous(index).isspace()
 
     def _past_closers(self, index: int) -> int:
         """The end of the mark at `index` together with the quotes and brackets it closes."""

@@ -1,4 +1,4 @@
-"""Respells what espeak-ng, Piper's phonemiser, is known to say wrongly. Each rule was heard or read in its phonemes."""
+"""Respells what espeak-ng, Piper's phonemiser, says wrongly, as its phonemes show."""
 
 from __future__ import annotations
 
@@ -51,10 +51,12 @@ def _plural(unit: str, amount: str) -> str:
 
 
 def _money(match: re.Match[str]) -> str:
-    """Turns "$5.50" to "5 dollars 50", "$1.5 million" to "1.5 million dollars"; espeak says "dollar five point five zero"."""
+    """Says "5 dollars 50" for $5.50, "1.5 million dollars" for $1.5 million; espeak: "dollar five point five zero"."""
     unit, amount, cents, scale = _CURRENCIES[match["sign"]], match["amount"], match["cents"], match["scale"]
     if scale:
         return f"{amount}{'.' + cents if cents else ''} {scale} {_plural(unit, '')}"
+    if amount == "0" and cents and len(cents) == 2 and unit in ("dollar", "euro"):
+        return f"{cents.lstrip('0') or '0'} cents"
     whole = f"{amount} {_plural(unit, amount)}"
     if cents and len(cents) != 2:
         return f"{amount}.{cents} {_plural(unit, '')}"

@@ -12,9 +12,9 @@ from speech_to_speech.errors import MissingDependencyError
 _FRAME_SAMPLES = RATE // 100
 """WebRTC's audio processing takes 10 ms at a time."""
 
-ROOM_MS = 300
-"""How long after the speaker fell silent a half-duplex microphone stays closed: the path through driver, air and
-driver (up to 150 ms), and the room's reverberation."""
+ROOM_MS = 400
+"""How long after the speaker was given silence a half-duplex microphone stays closed: the path through both drivers and
+the air (220 ms measured), and the room's reverberation."""
 
 
 class EchoCanceller:
@@ -27,7 +27,7 @@ class EchoCanceller:
         """Raises `MissingDependencyError` where livekit is not installed."""
         try:
             from livekit import rtc
-        except ImportError as error:
+        except (ImportError, OSError) as error:  # OSError: its native library does not load here
             raise MissingDependencyError("livekit", "local") from error
         self._frame: Any = rtc.AudioFrame
         self._processing: Any = rtc.AudioProcessingModule(echo_cancellation=True)

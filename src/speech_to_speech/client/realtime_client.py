@@ -6,7 +6,7 @@ import asyncio
 import base64
 import os
 from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from typing import Any, TypeAlias
 from urllib.parse import urlsplit, urlunsplit
 
@@ -55,12 +55,10 @@ class RealtimeClient:
         self._observer = observer
 
     async def send(self, event: Event) -> None:
-        """Send one event. Raises `SpeechToSpeechError` when the connection is gone."""
+        """Send one event. It is lost if the connection has ended; that is told by the end of `events`."""
         self._observer("out", event)
-        try:
+        with suppress(ConnectionError):
             await self._socket.send_str(orjson.dumps(event).decode())
-        except (ConnectionError, RuntimeError) as error:
-            raise SpeechToSpeechError("the server closed the connection") from error
 
     async def send_audio(self, pcm: bytes) -> None:
         """Send what the microphone heard."""

@@ -12,6 +12,10 @@ from speech_to_speech.client.audio_device import BLOCK_BYTES, BLOCK_MS, RATE, Au
 from speech_to_speech.client.playback_buffer import PlaybackBuffer
 from speech_to_speech.errors import ConfigurationError, MissingDependencyError, SpeechToSpeechError
 
+BUFFERED_S = 0.1
+"""What the hardware's buffers may hold. The callback needs the interpreter, which models in the same process were seen
+to hold for up to 60 ms; a buffer that runs dry clicks, and shifts the echo under the canceller's feet."""
+
 _INSTEAD = "a file can stand in for it: --input question.wav --output answer.wav"
 
 
@@ -35,6 +39,7 @@ class SoundDevice(AudioDevice):
                 blocksize=BLOCK_BYTES // 2,
                 channels=1,
                 dtype="int16",
+                latency=BUFFERED_S,
                 callback=self._exchange,
                 finished_callback=self._finished,
             )

@@ -37,7 +37,7 @@ def talk(namespace: argparse.Namespace, configuration: Configuration) -> int:
         realtime_url(namespace.url)
     recording = Recording()
     error = ""
-    with closing(_device(namespace)) as device:
+    with closing(device_for(namespace)) as device:
         try:
             error = run(_conversation(device, recording, namespace, configuration))
         except KeyboardInterrupt:
@@ -83,7 +83,8 @@ def say(line: str) -> None:
     print(line, file=sys.stderr, flush=True)
 
 
-def _device(namespace: argparse.Namespace) -> AudioDevice:
+def device_for(namespace: argparse.Namespace) -> AudioDevice:
+    """Where the conversation is heard and played. An answer that is only recorded makes no echo, nor does a file."""
     if namespace.input is not None:
         return FileDevice.open(namespace.input)
     from speech_to_speech.client.sound_device import SoundDevice

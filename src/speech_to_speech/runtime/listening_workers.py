@@ -16,6 +16,7 @@ from speech_to_speech.runtime.tasks import Cancellations, Deliver
 from speech_to_speech.stage_types import (
     DetectSpeechRequest,
     PredictTurnEndRequest,
+    Samples,
     SpeechProbability,
     StageFailure,
     TranscribeRequest,
@@ -166,12 +167,23 @@ def _is_cancelled(question: _Question) -> bool:
 
 
 @dataclass(eq=False)
+class _Utterance:
+    """An utterance in the recogniser, and the audio it has still to be given.
+
+    Requests overtake each other, their audio must not: it queues here in the order of submission.
+    """
+
+    stream: RecognitionStream
+    audio: deque[Samples] = field(default_factory=deque)
+
+
+@dataclass(eq=False)
 class STTSession:
     """One session's utterances in the recogniser."""
 
     cancellations: Cancellations
     deliver: Deliver
-    streams: dict[int, RecognitionStream] = field(default_factory=dict)
+    utterances: dict[int, _Utterance] = field(default_factory=dict)
 
 
 @dataclass(order=True)
@@ -203,15 +215,17 @@ class STTWorker:
     def submit(self, session: STTSession, request: TranscribeRequest) -> None:
         """Decode, after everything more urgent."""
         with self._changed:
-            priority = 0 if request.final else 1
-            self._finals_waiting += request.final
-            heapq.heappush(self._queue, _Decode(priority, next(self._order), request, session))
-            self._changed.notify()
+            utterance = session.utterances.get(request.utterance)
+            if utterance is None:
+                stream = self._recogniser.open(language=request.language, prompt=request.prompt)
+                utterance = session.utterances[request.utterance] = _Utterance(stream)
+            utterance.audio.append(request.samples)
+            self._enqueue(session, request)
 
     def forget(self, session: STTSession, utterance: int) -> None:
         """The utterance will not be decoded again."""
         with self._changed:
-            session.streams.pop(utterance, None)
+            session.utterances.pop(utterance, None)
 
     def reply_in_the_making(self, change: int) -> None:
         """+1 when a reply is begun, -1 when it is made: partial transcripts wait in between."""
@@ -225,6 +239,12 @@ class STTWorker:
             self._stopped = True
             self._changed.notify()
         self._thread.join(timeout=2)
+
+    def _enqueue(self, session: STTSession, request: TranscribeRequest) -> None:
+        self._finals_waiting += request.final
+        priority = 0 if request.final else 1
+        heapq.heappush(self._queue, _Decode(priority, next(self._order), request, session))
+        self._changed.notify()
 
     def _run(self) -> None:
         while True:
@@ -249,39 +269,30 @@ class STTWorker:
 
     def _decode(self, decode: _Decode) -> None:
         request, session = decode.request, decode.session
-        stream = session.streams.get(request.utterance)
-        if stream is None:
-            stream = self._recogniser.open(language=request.language, prompt=request.prompt)
-            session.streams[request.utterance] = stream
-        stream.accept(request.samples)
 
         def is_cancelled() -> bool:
             return session.cancellations.is_cancelled(request.token) or (not request.final and self._finals_waiting > 0)
 
+        utterance = session.utterances.get(request.utterance)
+        if utterance is None:
+            return
         try:
             if is_cancelled():
                 raise Cancelled
-            transcript = stream.decode(final=request.final, is_cancelled=is_cancelled)
+            while utterance.audio:
+                utterance.stream.accept(utterance.audio.popleft())
+            transcript = utterance.stream.decode(final=request.final, is_cancelled=is_cancelled)
         except Cancelled:
-            self._gave_way(decode)
+            self._gave_way(session, request)
         except Exception as error:
             session.deliver(StageFailure(request.token, "stt", failure_message(error)))
         else:
             session.deliver(TranscriptResult(request.token, transcript))
 
-    def _gave_way(self, decode: _Decode) -> None:
-        """A partial that made room for another session's final transcript is tried again; the audio is accepted."""
-        request, session = decode.request, decode.session
+    def _gave_way(self, session: STTSession, request: TranscribeRequest) -> None:
+        """A partial that made room for another session's final transcript is tried again."""
         if session.cancellations.is_cancelled(request.token):
             session.cancellations.forget(request.token)
             return
-        again = TranscribeRequest(
-            request.token,
-            request.utterance,
-            request.offset + len(request.samples),
-            request.samples[:0],
-            request.final,
-            request.language,
-            request.prompt,
-        )
-        self.submit(session, again)
+        with self._changed:
+            self._enqueue(session, request)
