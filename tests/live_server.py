@@ -19,6 +19,7 @@ from typing import Any
 import aiohttp
 import numpy as np
 from numpy.typing import NDArray
+
 from server_event_oracle import check_order, check_server_event
 
 RATE = 24_000
@@ -50,7 +51,11 @@ def serving(*flags: str) -> Iterator[LiveServer]:
     """Start a server on a free port and wait until it is ready."""
     command = [sys.executable, "-m", "speech_to_speech.cli", "serve", "--port", "0", *flags]
     process = subprocess.Popen(
-        command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, env={**os.environ, "PYTHONUNBUFFERED": "1"}
+        command,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        env={**os.environ, "PYTHONUNBUFFERED": "1"},
     )
     server = LiveServer(process, 0)
     assert process.stdout is not None

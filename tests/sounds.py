@@ -40,7 +40,6 @@ def music() -> NDArray[np.float32]:
     time = _time(0.5)
     roots = (261.6, 220.0, 174.6, 196.0)
     chords = [
-        sum(np.sin(2 * np.pi * root * ratio * time) for ratio in (1, 1.26, 1.5)) * np.exp(-time / 0.3)
-        for root in roots
+        sum(np.sin(2 * np.pi * root * ratio * time) for ratio in (1, 1.26, 1.5)) * np.exp(-time / 0.3) for root in roots
     ]
     return (0.2 * np.concatenate(chords)).astype(np.float32)

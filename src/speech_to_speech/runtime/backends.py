@@ -16,6 +16,7 @@ from speech_to_speech.TTS.base import TextToSpeech
 from speech_to_speech.VAD.base import TurnDetector, VoiceActivityDetector
 
 ENTRY_POINT_PREFIX = "speech_to_speech."
+STAGES = ("vad", "turn", "stt", "llm", "tts")
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,12 +40,13 @@ def load_stages(configuration: Configuration) -> Stages:
     apply_wait_policy()
     pipeline = configuration.pipeline
     budget = cpu_budget(pipeline.threads or available_cores())
+    chosen = {stage: _entry_point(stage, getattr(pipeline, stage)) for stage in STAGES}
     return Stages(
-        vad=_load("vad", pipeline.vad, configuration.vad, budget.vad),
-        turn=_load("turn", pipeline.turn, configuration.vad, budget.turn),
-        stt=_load("stt", pipeline.stt, configuration.stt, budget.stt),
-        llm=_load("llm", pipeline.llm, configuration.llm, budget.llm),
-        tts=_load("tts", pipeline.tts, configuration.tts, budget.tts),
+        vad=_load(chosen["vad"], configuration.vad, budget.vad),
+        turn=_load(chosen["turn"], configuration.vad, budget.turn),
+        stt=_load(chosen["stt"], configuration.stt, budget.stt),
+        llm=_load(chosen["llm"], configuration.llm, budget.llm),
+        tts=_load(chosen["tts"], configuration.tts, budget.tts),
     )
 
 
@@ -57,10 +59,11 @@ def _entry_point(stage: str, name: str) -> EntryPoint:
     return points[name]
 
 
-def _load(stage: str, name: str, arguments: object, threads: int) -> Any:
+def _load(backend: EntryPoint, arguments: object, threads: int) -> Any:
     try:
-        return _entry_point(stage, name).load().load(arguments, threads)
+        return backend.load().load(arguments, threads)
     except SpeechToSpeechError:
         raise
     except Exception as error:
-        raise ModelLoadError(f"--{stage} {name}: {type(error).__name__}: {error}") from error
+        flag = f"--{backend.group.removeprefix(ENTRY_POINT_PREFIX)} {backend.name}"
+        raise ModelLoadError(f"{flag}: {type(error).__name__}: {error}") from error
