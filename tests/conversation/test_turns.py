@@ -102,7 +102,7 @@ def test_partial_transcripts_are_only_ever_extended() -> None:
     assert "".join(deltas) == long.text
 
 
-def test_stable_words_are_read_by_the_language_model_while_the_user_speaks() -> None:
+def test_words_are_read_by_the_language_model_while_the_user_speaks() -> None:
     long = Said(0.5, 6.0, "one two three four five six seven eight nine ten eleven twelve")
     session = VirtualSession([long]).run(5.5)
 

@@ -43,6 +43,7 @@ from speech_to_speech.stage_types import (
     SpeechDone,
     SpeechProbability,
     StageFailure,
+    Transcript,
     TranscriptResult,
     TurnEndProbability,
 )
@@ -53,8 +54,9 @@ MINIMUM_COMMIT_MS = 100
 MAXIMUM_BUFFER_MS = 600_000
 """Uncommitted audio a session may hold: ten minutes."""
 
-PREFILL_EVERY_WORDS = 3
-"""New certain words of the user before the language model reads them."""
+PREFILL_EVERY_WORDS = 2
+"""New words of the user before the language model reads them: all but the last, which its sound may still change. A
+word that changes after all costs its own tokens only."""
 
 ConversationInput: TypeAlias = (
     SpeechProbability | TurnEndProbability | TranscriptResult | GenerationResult | SpeechDone | StageFailure
@@ -439,7 +441,7 @@ class Conversation:
             turn.timeline.transcript = now
             self._speculate(turn)
         else:
-            self._partial(turn, result.transcript.stable)
+            self._partial(turn, result.transcript)
 
     def _transcript_of_suspect(self, turn: UserTurn, text: str, now: float) -> None:
         if self._listening.voice.pausing:
@@ -447,14 +449,14 @@ class Conversation:
         elif takes_the_turn(text):
             self._confirm_interruption(turn, now)
 
-    def _partial(self, turn: UserTurn, stable: str) -> None:
+    def _partial(self, turn: UserTurn, transcript: Transcript) -> None:
         if self.settings.report_transcripts:
-            self._report_stable(turn, stable)
-        words = len(stable.split())
-        if words - turn.prefilled_words >= PREFILL_EVERY_WORDS and not self._speaking.is_busy:
-            turn.prefilled_words = words
+            self._report_stable(turn, transcript.stable)
+        words = transcript.text.split()[:-1]
+        if len(words) - turn.prefilled_words >= PREFILL_EVERY_WORDS and not self._speaking.is_busy:
+            turn.prefilled_words = len(words)
             messages = self.history.messages(self.settings.reply.instructions)
-            self._request_prefill((*messages, ChatMessage("user", stable)))
+            self._request_prefill((*messages, ChatMessage("user", " ".join(words))))
 
     def _report_stable(self, turn: UserTurn, stable: str) -> None:
         if len(stable) > len(turn.stable) and stable.startswith(turn.stable):

@@ -23,7 +23,7 @@ ASK_TURN_DETECTOR_AT_MS = (96, 320, 640, 1280)
 TURN_DETECTOR_WINDOW_MS = 8000
 """What the turn detector can see of a turn."""
 
-PARTIAL_EVERY_MS = 900
+PARTIAL_EVERY_MS = 700
 """New speech between two partial transcripts: each decodes the whole turn again."""
 
 IDLE_MEMORY_MS = 1000
