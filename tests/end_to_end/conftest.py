@@ -17,7 +17,7 @@ Say = Callable[[str], NDArray[np.float32]]
 
 @pytest.fixture(scope="session")
 def server() -> Iterator[LiveServer]:
-    with serving("--stt","quick") as running:
+    with serving() as running:
         yield running
 
 
