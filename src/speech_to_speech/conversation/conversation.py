@@ -276,8 +276,8 @@ class Conversation:
 
     def _pausing(self, turn: UserTurn, detection: TurnDetection, now: float) -> None:
         listening = self._listening
-        if turn.announced and listening.wants_turn_detector(detection):
-            listening.ask_turn_detector(turn)
+        if turn.announced and isinstance(detection, SemanticVAD):
+            listening.ask_turn_detector(turn, detection)
         if not turn.announced:
             self._judge_interruption(turn, now)
 

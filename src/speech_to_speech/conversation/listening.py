@@ -20,6 +20,9 @@ from speech_to_speech.stage_types import (
 ASK_TURN_DETECTOR_AT_MS = (96, 320, 640, 1280)
 """Silences at which the turn detector is asked; its answer firms up as the silence grows."""
 
+WORTH_ASKING_MS = 100
+"""The turn detector is not asked again when, by its last answer, the turn ends within this time."""
+
 TURN_DETECTOR_WINDOW_MS = 8000
 """What the turn detector can see of a turn."""
 
@@ -115,11 +118,19 @@ class Listening:
         self._work.cancel(turn.question)
         turn.question, turn.questions_asked, turn.p_complete = None, 0, None
 
-    def ask_turn_detector(self, turn: UserTurn) -> None:
-        """Ask whether the turn is complete, when the silence has reached the next of the asking points."""
+    def ask_turn_detector(self, turn: UserTurn, detection: SemanticVAD) -> None:
+        """Ask whether the turn is complete, when the silence has reached the next of the asking points.
+
+        Not where the answer there is ends the turn at that point anyway: a call costs 30 to 70 ms of a core, which the
+        reply being made needs.
+        """
         if turn.questions_asked >= len(ASK_TURN_DETECTOR_AT_MS) or turn.question is not None:
             return
-        if to_ms(self.voice.silence_samples) < ASK_TURN_DETECTOR_AT_MS[turn.questions_asked]:
+        next_point = ASK_TURN_DETECTOR_AT_MS[turn.questions_asked]
+        if to_ms(self.voice.silence_samples) < next_point:
+            return
+        answered = turn.p_complete is not None
+        if answered and required_silence_ms(detection, turn.p_complete) <= next_point + WORTH_ASKING_MS:
             return
         turn.questions_asked += 1
         turn.question = self._work.begin()
@@ -142,10 +153,6 @@ class Listening:
         turn.timeline.required_silence_ms = round(wait)
         turn.timeline.turn_end_probability = turn.p_complete
         return to_ms(self.voice.silence_samples) >= wait
-
-    def wants_turn_detector(self, detection: TurnDetection) -> bool:
-        """Only the semantic detection listens to it."""
-        return isinstance(detection, SemanticVAD)
 
     def end_turn(self, turn: UserTurn, end: int) -> None:
         """The turn is over at `end`; what comes after it is new."""
