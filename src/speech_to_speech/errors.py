@@ -18,9 +18,7 @@ class MissingDependencyError(SpeechToSpeechError):
     """An optional package is not installed; the message ends with the one line that installs it."""
 
     def __init__(self, package: str, extra: str) -> None:
-        super().__init__(
-            f"{package} is not installed; install it with: pip install 'speech-to-speech-server[{extra}]'"
-        )
+        super().__init__(f"{package} is not installed; install it with: pip install 'speech-to-speech-server[{extra}]'")
         self.package = package
         self.extra = extra
 

@@ -6,9 +6,9 @@ from collections.abc import Callable, Iterator
 
 import numpy as np
 import pytest
-from live_server import RATE, LiveServer, serving
 from numpy.typing import NDArray
 
+from live_server import RATE, LiveServer, serving
 from speech_to_speech.arguments_classes import TTSArguments
 from speech_to_speech.audio.resampling import resample
 

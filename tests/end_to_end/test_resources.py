@@ -8,6 +8,7 @@ import sys
 from pathlib import Path
 
 import pytest
+
 from live_server import LiveClient, LiveServer, serving, talk
 
 linux_only = pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="reads /proc")
@@ -43,7 +44,7 @@ def test_fifty_sessions_leave_nothing_behind(server: LiveServer) -> None:
             await _short_session(server)
 
     async def settled() -> None:
-        while server.health()["sessions"]:
+        while server.health()["sessions"]:  # noqa: ASYNC110  # the server tells nobody when a session ends
             await asyncio.sleep(0.05)
 
     asyncio.run(sessions(10))

@@ -9,9 +9,9 @@ from collections.abc import Callable
 
 import numpy as np
 import pytest
-from live_server import RATE, LiveClient, LiveServer, talk
 from numpy.typing import NDArray
 
+from live_server import RATE, LiveClient, LiveServer, talk
 from sounds import coughs, hum, music, noise
 
 Say = Callable[[str], NDArray[np.float32]]

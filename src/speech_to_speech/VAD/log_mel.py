@@ -63,4 +63,5 @@ def mel_filters(mels: int) -> NDArray[np.float32]:
     rising = (bins[:, None] - low) / (centre - low)
     falling = (high - bins[:, None]) / (high - centre)
     triangles = np.maximum(0.0, np.minimum(rising, falling))
-    return (triangles * (2 / (high - low))).astype(np.float32)
+    filters: NDArray[np.float32] = (triangles * (2 / (high - low))).astype(np.float32)
+    return filters
