@@ -163,10 +163,8 @@ class WhisperStream(RecognitionStream):
 
     def _judged(self, hypothesis: Hypothesis) -> str:
         text = self._decoder.text(hypothesis.tokens)
-        if is_looping(text):
-            text = without_repetition(text)
-        if self._stable:
-            return " ".join(text.split())
+        if self._stable:  # the client has got it as speech: it is not taken back
+            return without_repetition(" ".join(text.split()))
         return speech_of(
             text,
             log_probability=hypothesis.log_probability,

@@ -96,12 +96,11 @@ class WhisperDecoder:
         while True:
             if is_cancelled():
                 raise Cancelled
-            made, log_probability, no_speech_here = self._generate(encoded, prompt, tokens, step, beam_size)
+            made, log_probability, no_speech_here, complete = self._generate(encoded, prompt, tokens, step, beam_size)
             if len(tokens) == len(prefix):
                 no_speech = no_speech_here
             total += log_probability * max(1, len(made))
             tokens += made
-            complete = len(made) < step
             if complete or len(tokens) >= limit:
                 count = max(1, len(tokens) - len(prefix))
                 return Hypothesis(tuple(tokens), total / count, no_speech, complete)
@@ -127,21 +126,24 @@ class WhisperDecoder:
 
     def _generate(
         self, encoded: Any, prompt: Sequence[int], tokens: Sequence[int], step: int, beam_size: int
-    ) -> tuple[list[int], float, float]:
+    ) -> tuple[list[int], float, float, bool]:
         start = [*prompt, *tokens]
+        # CTranslate2 makes at most half of `max_length`, forced tokens included, whatever the prompt takes.
+        maximum = 2 * (len(tokens) + step) + len(prompt)
         result = self._model.generate(
             encoded,
             [start],
             beam_size=beam_size,
-            max_length=len(start) + step,
+            max_length=maximum,
             suppress_blank=not tokens,
             return_scores=True,
             return_no_speech_prob=True,
         )[0]
         made = [token for token in result.sequences_ids[0] if token != self._end]
+        complete = len(made) < maximum // 2
         if made[: len(tokens)] == list(tokens):  # CTranslate2 repeats what was forced
             made = made[len(tokens) :]
-        return made, float(result.scores[0]), float(result.no_speech_prob)
+        return made, float(result.scores[0]), float(result.no_speech_prob), complete
 
     def _id(self, token: str) -> int:
         found = self._vocabulary.token_to_id(token)
