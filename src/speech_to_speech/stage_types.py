@@ -224,8 +224,8 @@ class Transcript:
     """What a recogniser returns for one decode.
 
     `text` is the whole utterance as now understood, "" when it holds no speech. `stable` is the prefix of `text`
-    that no later decode of this utterance will change (empty on backends without partials; the whole text when
-    final).
+    that no later decode of this utterance will change (empty on backends without partials). A final transcript is
+    stable as a whole, unless the user goes on: then only what partial ones called stable is.
     """
 
     text: str

@@ -126,6 +126,23 @@ def test_a_long_turn_is_decoded_window_by_window(tiny: FasterWhisper, say: Say) 
     assert heard.count("friend") == 16
 
 
+def test_a_long_turn_with_partials_takes_nothing_back_and_says_nothing_twice(tiny: FasterWhisper, say: Say) -> None:
+    numbers = ["one", "two", "three", "four", "five", "six", "seven", "eight"]
+    sentences = [say(f"This is sentence number {number}, my friend.") for number in numbers]
+    speech = np.concatenate(sentences * 2)
+    stream = tiny.open()
+    stable = ""
+    for start in range(0, len(speech), 3 * RECOGNITION_RATE):
+        stream.accept(speech[start : start + 3 * RECOGNITION_RATE])
+        partial = stream.decode(final=False, is_cancelled=_never)
+        assert partial.stable.startswith(stable)
+        stable = partial.stable
+    final = stream.decode(final=True, is_cancelled=_never)
+
+    assert final.text.startswith(stable)
+    assert 15 <= words(final.text).count("sentence") <= 17
+
+
 @pytest.mark.parametrize("polls", [1, 2, 3])
 def test_a_cancel_is_seen_between_the_steps(base: FasterWhisper, say: Say, polls: int) -> None:
     asked = 0
@@ -152,10 +169,10 @@ def test_a_greedy_decode_looks_for_a_cancel_every_few_tokens(base: FasterWhisper
         return False
 
     stream = base.open()
-    stream.accept(say(SENTENCE))
+    stream.accept(np.concatenate([say(SENTENCE), say(SENTENCE)]))
     stream.decode(final=False, is_cancelled=is_cancelled)
 
-    assert asked >= 4  # before and after encoding, and at least two steps of 12 tokens for 20 words
+    assert asked >= 4  # before and after encoding, and at least two steps of 24 tokens for 38 words
 
 
 def test_the_language_is_detected_or_given(base: FasterWhisper, say: Say) -> None:

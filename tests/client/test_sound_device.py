@@ -23,9 +23,12 @@ class PortAudioError(Exception):
 
 
 class FakeStream:
+    """One direction; the test makes its 20 ms pass."""
+
+    latency = 0.04
+
     def __init__(self, **settings: Any) -> None:
         self.settings = settings
-        self.latency = (0.0, 0.04)
         self.started = self.closed = False
 
     def start(self) -> None:
@@ -34,48 +37,63 @@ class FakeStream:
     def close(self) -> None:
         self.closed = True
 
-    def exchange(self) -> bytes:
-        """20 ms pass; returns what the speaker got."""
+    def hear(self) -> None:
+        self.settings["callback"](HEARD, 480, None, None)
+
+    def speak(self) -> bytes:
         played = bytearray(960)
-        self.settings["callback"](HEARD, memoryview(played), 480, None, None)
+        self.settings["callback"](memoryview(played), 480, None, None)
         return bytes(played)
 
 
 @pytest.fixture
 def sounddevice(monkeypatch: pytest.MonkeyPatch) -> SimpleNamespace:
     fake = SimpleNamespace(
-        PortAudioError=PortAudioError, RawStream=FakeStream, query_devices=lambda kind: {"name": kind}
+        PortAudioError=PortAudioError,
+        RawInputStream=FakeStream,
+        RawOutputStream=FakeStream,
+        query_devices=lambda kind: {"name": kind},
     )
     monkeypatch.setitem(sys.modules, "sounddevice", fake)
     return fake
 
 
-def stream_of(device: SoundDevice) -> FakeStream:
-    stream = device._stream
+def microphone_of(device: SoundDevice) -> FakeStream:
+    stream = device._microphone
     assert isinstance(stream, FakeStream)
     return stream
 
 
-def test_microphone_and_speaker_are_one_stream_of_20_ms_blocks(sounddevice: SimpleNamespace) -> None:
-    settings = stream_of(SoundDevice()).settings
-    assert (settings["samplerate"], settings["blocksize"]) == (24_000, 480)
-    assert (settings["channels"], settings["dtype"]) == (1, "int16")
+def speaker_of(device: SoundDevice) -> FakeStream:
+    stream = device._speaker
+    assert isinstance(stream, FakeStream)
+    return stream
+
+
+def test_both_ways_have_24_khz_mono_in_blocks_of_20_ms(sounddevice: SimpleNamespace) -> None:
+    device = SoundDevice()
+    for stream in (microphone_of(device), speaker_of(device)):
+        settings = stream.settings
+        assert (settings["samplerate"], settings["blocksize"]) == (24_000, 480)
+        assert (settings["channels"], settings["dtype"]) == (1, "int16")
 
 
 def test_each_block_heard_comes_with_the_block_played(sounddevice: SimpleNamespace) -> None:
     device = SoundDevice()
-    stream = stream_of(device)
 
     async def talk() -> None:
         blocks = aiter(device.blocks())
         waiting = asyncio.ensure_future(anext(blocks))
         await asyncio.sleep(0)
-        assert stream.started
+        assert microphone_of(device).started
+        assert speaker_of(device).started
         device.play(TONE)
-        assert stream.exchange() == TONE
+        assert speaker_of(device).speak() == TONE
+        microphone_of(device).hear()
         block = await waiting
         assert (block.captured, block.played) == (HEARD, TONE)
-        assert stream.exchange() == SILENCE
+        assert speaker_of(device).speak() == SILENCE
+        microphone_of(device).hear()
         assert (await anext(blocks)).played == SILENCE
 
     asyncio.run(talk())
@@ -86,7 +104,7 @@ def test_audio_counts_as_played_when_it_has_left_the_hardware(sounddevice: Simpl
     device.play(TONE * 3)
     progress = []
     for _ in range(6):
-        stream_of(device).exchange()
+        speaker_of(device).speak()
         progress.append((device.played_ms, device.pending_ms))
     assert progress == [(0, 60), (0, 60), (20, 40), (40, 20), (60, 0), (60, 0)]
 
@@ -94,13 +112,16 @@ def test_audio_counts_as_played_when_it_has_left_the_hardware(sounddevice: Simpl
 def test_a_flush_leaves_what_the_hardware_holds(sounddevice: SimpleNamespace) -> None:
     device = SoundDevice()
     device.play(TONE * 3)
-    stream_of(device).exchange()
+    speaker_of(device).speak()
     device.flush()
-    assert stream_of(device).exchange() == SILENCE
+    assert speaker_of(device).speak() == SILENCE
     assert (device.played_ms, device.pending_ms) == (0, 20)
 
 
-def test_an_inaudible_device_tells_what_it_would_have_played(sounddevice: SimpleNamespace) -> None:
+def test_an_inaudible_device_needs_no_speaker_and_tells_what_it_would_have_played(
+    sounddevice: SimpleNamespace,
+) -> None:
+    del sounddevice.RawOutputStream
     device = SoundDevice(audible=False)
 
     async def talk() -> None:
@@ -108,13 +129,17 @@ def test_an_inaudible_device_tells_what_it_would_have_played(sounddevice: Simple
         waiting = asyncio.ensure_future(anext(blocks))
         await asyncio.sleep(0)
         device.play(TONE)
-        assert stream_of(device).exchange() == SILENCE
+        microphone_of(device).hear()
         assert (await waiting).played == TONE
+        assert (device.played_ms, device.pending_ms) == (20, 0)
 
     asyncio.run(talk())
 
 
-def test_hardware_that_stops_ends_the_conversation(sounddevice: SimpleNamespace) -> None:
+@pytest.mark.parametrize("stream_of", [microphone_of, speaker_of])
+def test_hardware_that_stops_ends_the_conversation(
+    sounddevice: SimpleNamespace, stream_of: Callable[[SoundDevice], FakeStream]
+) -> None:
     device = SoundDevice()
 
     async def talk() -> None:
@@ -131,10 +156,10 @@ def test_hardware_that_stops_ends_the_conversation(sounddevice: SimpleNamespace)
 def test_closing_is_not_taken_for_a_failure_and_late_callbacks_are_ignored(sounddevice: SimpleNamespace) -> None:
     device = SoundDevice()
     device.close()
-    stream = stream_of(device)
-    stream.exchange()
-    stream.settings["finished_callback"]()
-    assert stream.closed
+    for stream in (microphone_of(device), speaker_of(device)):
+        assert stream.closed
+        stream.settings["finished_callback"]()
+    microphone_of(device).hear()
     assert device._arrived.empty()
 
 
@@ -181,10 +206,11 @@ def test_a_machine_without_microphone_or_speaker_is_told_what_to_do(
         SoundDevice()
 
 
-def test_a_device_that_cannot_be_opened_is_one_line(sounddevice: SimpleNamespace) -> None:
+@pytest.mark.parametrize(("broken", "name"), [("RawInputStream", "microphone"), ("RawOutputStream", "speaker")])
+def test_a_device_that_cannot_be_opened_is_one_line(sounddevice: SimpleNamespace, broken: str, name: str) -> None:
     def refuse(**_settings: Any) -> Callable[..., Any]:
-        raise PortAudioError("Error opening RawStream: Device unavailable [PaErrorCode -9985]")
+        raise PortAudioError("Device unavailable [PaErrorCode -9985]")
 
-    sounddevice.RawStream = refuse
-    with pytest.raises(SpeechToSpeechError, match=r"^cannot open microphone and speaker: .*Device unavailable"):
+    setattr(sounddevice, broken, refuse)
+    with pytest.raises(SpeechToSpeechError, match=rf"^cannot open the {name}: Device unavailable"):
         SoundDevice()

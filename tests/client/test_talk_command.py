@@ -163,17 +163,17 @@ MICROPHONE = """
 import signal, sys, threading, time, types
 
 class Stream:
-    latency = (0.02, 0.02)
+    latency = 0.02
     def __init__(self, **settings): self.settings = settings; self.open = True
     def start(self): threading.Thread(target=self.pace, daemon=True).start()
     def close(self): self.open = False
     def pace(self):
         while self.open:
             time.sleep(0.02)
-            self.settings["callback"](bytes(960), memoryview(bytearray(960)), 480, None, None)
+            self.settings["callback"](bytearray(960), 480, None, None)
 
 sys.modules["sounddevice"] = types.SimpleNamespace(
-    RawStream=Stream, PortAudioError=OSError, query_devices=lambda kind: {})
+    RawInputStream=Stream, RawOutputStream=Stream, PortAudioError=OSError, query_devices=lambda kind: {})
 from speech_to_speech.cli import main
 sys.exit(main(sys.argv[1:]))
 """
@@ -209,8 +209,12 @@ def arguments(**given: object) -> argparse.Namespace:
 
 
 def test_open_speakers_are_echo_cancelled_headphones_are_not(monkeypatch: pytest.MonkeyPatch) -> None:
-    stream = SimpleNamespace(latency=(0.0, 0.0))
-    fake = SimpleNamespace(RawStream=lambda **_: stream, PortAudioError=OSError, query_devices=lambda kind: {})
+    fake = SimpleNamespace(
+        RawInputStream=lambda **_: SimpleNamespace(latency=0.0),
+        RawOutputStream=lambda **_: SimpleNamespace(latency=0.0),
+        PortAudioError=OSError,
+        query_devices=lambda kind: {},
+    )
     monkeypatch.setitem(sys.modules, "sounddevice", fake)
     assert isinstance(device_for(arguments()), EchoCancelledDevice)
     assert isinstance(device_for(arguments(headphones=True)), SoundDevice)

@@ -58,7 +58,7 @@ async def ask(url: str, device: AudioDevice) -> Counter[str]:
 
     async with connect(url, observe) as client:
         dialogue = asyncio.ensure_future(
-            Dialogue(client, device, Screen(io.StringIO()), Recording(), timeout_s=20).run()
+            Dialogue(client, device, Screen(io.StringIO()), Recording(), timeout_s=45).run()
         )
         interruption = asyncio.ensure_future(interrupted.wait())
         await asyncio.wait([dialogue, interruption], return_when=asyncio.FIRST_COMPLETED)

@@ -172,3 +172,24 @@ def test_whole_answers_are_sent_when_all_of_them_is_spoken() -> None:
     first_audio = session.times("response.output_audio.delta")[0]
     last_text = session.times("response.output_audio_transcript.delta")[-1]
     assert first_audio >= last_text + session.tts_s
+
+
+def test_a_partial_that_reads_finished_is_answered_before_the_final_transcript() -> None:
+    """Its last word is heard 400 ms before the speech ends (a long vowel): the final transcript says the same."""
+    session = VirtualSession([Said(0.5, 2.0, "Where is it now?"), Said(2.0, 2.3, "")], stt_s=0.1)
+    session.run(8)
+
+    first = next(t for t, r in session.requests if isinstance(r, GenerateRequest) and not r.prefill_only)
+    final = next(t for t, r in session.requests if isinstance(r, TranscribeRequest) and r.final)
+    assert first == final
+    assert len(session.prompts()) == 1
+    assert session.conversation() == [("user", "Where is it now?"), ("assistant", "Paris.")]
+
+
+def test_a_guess_that_the_final_transcript_refutes_leaves_no_trace() -> None:
+    session = VirtualSession([Said(0.5, 2.0, "Where is it now?"), Said(2.0, 2.3, "please")], stt_s=0.1)
+    session.run(8)
+
+    assert [prompt[-1][1] for prompt in session.prompts()] == ["Where is it now?", "Where is it now? please"]
+    assert session.conversation() == [("user", "Where is it now? please"), ("assistant", "Paris.")]
+    assert session.of_type("response.done")[0]["response"]["timeline"]["discarded_replies"] == 1

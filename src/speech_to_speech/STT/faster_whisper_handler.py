@@ -21,16 +21,17 @@ from speech_to_speech.STT.base import RecognitionStream, SpeechToText
 from speech_to_speech.STT.transcript_judgement import is_looping, speech_of, without_repetition
 from speech_to_speech.STT.whisper_decoder import FULL_CONTEXT_S, Hypothesis, WhisperDecoder
 
-SHORT_CONTEXT_S = 10.0
-"""Shortest context: 10 s takes a fifth of the time of 30 s. In 5 s `base` and `tiny.en` begin to loop."""
+SHORT_CONTEXT_S = 12.0
+"""Shortest context. `base` encodes 12 s in 119 ms and 30 s in 446 ms on two cores. Word error rates of greedy decodes
+on held-out prompts: 5.2 % at 12 s, 5.5 % at 10 s, 5.4 % at 30 s; in 8 s and less the model begins to loop."""
 
-CONTEXT_MARGIN_S = 3.0
+CONTEXT_MARGIN_S = 4.0
 """Silence after the speech that the model needs to see its end."""
 
 WINDOW_S = 26.0
 """Longer audio is decoded window by window; a window's text is final once the next one begins."""
 
-LANGUAGE_KNOWN_AFTER_S = 1.0
+LANGUAGE_KNOWN_AFTER_S = 2.0
 """With this much audio the detected language is kept for the rest of the utterance."""
 
 
@@ -123,14 +124,27 @@ class WhisperStream(RecognitionStream):
         """The audio not yet committed, at most `WINDOW_S` of it: older windows are decoded and committed here."""
         window = np.concatenate(self._chunks) if self._chunks else np.zeros(0, np.float32)
         while len(window) > WINDOW_S * RECOGNITION_RATE:
-            cut = _quietest(window)
-            hypothesis = self._hypothesis(window[:cut], self._beam_size, is_cancelled)
-            self._committed = _joined(self._committed, self._judged(hypothesis))
+            text, cut = self._stable_part(window) if self._stable else self._first_part(window, is_cancelled)
+            self._committed = _joined(self._committed, text)
             self._stable, self._previous, self._last = (), [], None
             window = window[cut:]
             self._chunks = [window]
         self._chunks = [window]
         return window
+
+    def _stable_part(self, window: Samples) -> tuple[str, int]:
+        """What is stable already, and the sample where it ends."""
+        heard = window[: int(WINDOW_S * RECOGNITION_RATE)]
+        encoded = self._decoder.encode(heard, FULL_CONTEXT_S)
+        prompt = self._decoder.prompt(self._language or "en", self._spelling)
+        tokens = [token for word in self._previous for token in word]
+        cut = self._decoder.end_of(encoded, prompt, tokens, len(self._stable), len(heard))
+        return " ".join(self._decoder.text(self._stable).split()), max(cut, RECOGNITION_RATE)
+
+    def _first_part(self, window: Samples, is_cancelled: IsCancelled) -> tuple[str, int]:
+        """The window up to a quiet point, decoded."""
+        cut = _quietest(window)
+        return self._judged(self._hypothesis(window[:cut], self._beam_size, is_cancelled)), cut
 
     def _hypothesis(self, window: Samples, beam_size: int, is_cancelled: IsCancelled) -> Hypothesis:
         seconds = len(window) / RECOGNITION_RATE

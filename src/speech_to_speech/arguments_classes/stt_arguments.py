@@ -14,7 +14,9 @@ class STTArguments:
         metadata={"help": "faster-whisper model: base, tiny.en, any other faster-whisper name, a hub id or a folder"},
     )
     language: str = field(default="", metadata={"help": "BCP-47 code of the spoken language; empty: detected"})
-    beam_size: int = field(default=3, metadata={"help": "beams of the final decode; partial decodes use one"})
+    beam_size: int = field(
+        default=1, metadata={"help": "beams of the final decode; partial decodes use one", "minimum": 1}
+    )
     compute_type: str = field(
         default="int8", metadata={"help": "CTranslate2 compute type: int8, int8_float32, float32"}
     )

@@ -32,15 +32,16 @@ class SoundDevice(AudioDevice):
     def __init__(self, *, audible: bool = True) -> None:
         """Opens the hardware; capturing begins with `blocks`. Raises a `SpeechToSpeechError` of one line."""
         self._playback = PlaybackBuffer()
-        self._reference = SpeakerReference()
         self._loop: asyncio.AbstractEventLoop | None = None
         self._arrived: asyncio.Queue[Block | None] = asyncio.Queue()
         sounddevice = _import_sounddevice()
         self._speaker: Any = None
-        self._in_hardware_ms = deque([0.0])
+        held_blocks = 0
         if audible:
             self._speaker = _open(sounddevice, "output", self._speak, self._stopped)
-            self._in_hardware_ms = deque([0.0] * (1 + round(self._speaker.latency * 1000 / BLOCK_MS)))
+            held_blocks = round(self._speaker.latency * 1000 / BLOCK_MS)
+        self._in_hardware_ms = deque([0.0] * (1 + held_blocks))
+        self._reference = SpeakerReference(slack=max(1, held_blocks // 2))
         self._microphone = _open(sounddevice, "input", self._hear if audible else self._hear_and_play, self._stopped)
 
     async def blocks(self) -> AsyncIterator[Block]:

@@ -240,6 +240,8 @@ class Conversation:
             listening.paused(turn)
             if listening.is_final(turn):
                 self._speculate(turn)
+            elif turn.announced:
+                self._answer_guess(turn)
         elif change is VoiceChange.RESUME:
             self._user_went_on(turn)
         if listening.voice.pausing:
@@ -283,6 +285,7 @@ class Conversation:
 
     def _user_went_on(self, turn: UserTurn) -> None:
         self._listening.resumed(turn)
+        turn.guess = None
         if self._speaking.reply is not None and not self._speaking.is_busy:
             turn.timeline.discarded_replies += 1
             self._speaking.drop()
@@ -381,15 +384,35 @@ class Conversation:
 
     def _speculate(self, turn: UserTurn) -> None:
         """The user pauses and the transcript is there: make the reply behind the gate."""
+        if turn.transcript is not None and turn.transcript.text:
+            self._answer_behind_gate(turn, turn.transcript.text)
+
+    def _answer_guess(self, turn: UserTurn) -> None:
+        """The user pauses, and the last partial transcript may be all: answer it while the final one is made."""
+        guess = self._listening.guess(turn)
+        if guess is not None and self._answer_behind_gate(turn, guess):
+            turn.guess = guess
+
+    def _settle_guess(self, turn: UserTurn) -> None:
+        """The final transcript is there: a reply to something else was made in vain."""
+        if turn.guess is None or turn.transcript is None:
+            return
+        if _words(turn.guess) != _words(turn.transcript.text):
+            turn.timeline.discarded_replies += 1
+            self._speaking_gate_drop()
+        turn.guess = None
+
+    def _answer_behind_gate(self, turn: UserTurn, text: str) -> bool:
         detection = self.settings.turn_detection
         if detection is None or not detection.create_response or self._speaking.reply is not None:
-            return
-        if self._untranscribed or turn.transcript is None or not turn.transcript.text:
-            return
+            return False
+        if self._untranscribed:
+            return False
         self._cancel_prefill()
         self._speaking.create(self.settings.reply, turn.timeline)
         messages = self.history.messages(self.settings.reply.instructions)
-        self._speaking.generate((*messages, ChatMessage("user", turn.transcript.text)))
+        self._speaking.generate((*messages, ChatMessage("user", text)))
+        return True
 
     def _speaking_gate_drop(self) -> None:
         if self._speaking.reply is not None and not self._speaking.is_busy:
@@ -432,6 +455,7 @@ class Conversation:
         if turn.ended:
             turn.timeline.mark("transcript", now)
             self._untranscribed.remove(turn)
+            self._settle_guess(turn)
             self._transcript_is_final(turn)
             self._start_due_work(now)
             return
@@ -439,6 +463,7 @@ class Conversation:
             self._transcript_of_suspect(turn, result.transcript.text, now)
         elif listening.voice.pausing and listening.is_final(turn):
             turn.timeline.transcript = now
+            self._settle_guess(turn)
             self._speculate(turn)
         else:
             self._partial(turn, result.transcript)
@@ -515,3 +540,8 @@ class Conversation:
     def _cancel_prefill(self) -> None:
         self._work.cancel(self._prefill)
         self._prefill = None
+
+
+def _words(text: str) -> list[str]:
+    """What two transcripts must share to mean the same: the words, whatever their case and punctuation."""
+    return "".join(char for char in text.lower() if char.isalnum() or char.isspace()).split()

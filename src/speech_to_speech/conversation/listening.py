@@ -26,11 +26,15 @@ WORTH_ASKING_MS = 100
 TURN_DETECTOR_WINDOW_MS = 8000
 """What the turn detector can see of a turn."""
 
-PARTIAL_EVERY_MS = 700
+PARTIAL_EVERY_MS = 300
 """New speech between two partial transcripts: each decodes the whole turn again."""
 
 IDLE_MEMORY_MS = 1000
 """Audio kept before an onset, on top of the prefix padding."""
+
+GUESS_WITHIN_MS = 500
+SENTENCE_ENDS = (".", "?", "!", "。", "？", "！")
+"""A partial transcript that ends so, and missed no more than this of the speech, is likely to be all."""
 
 MAXIMUM_TURN_MS = 300_000
 """A turn this long is ended: what follows is the next one."""
@@ -98,6 +102,13 @@ class Listening:
         """True when the newest transcript heard everything voiced: no better one can come."""
         last = self.voice.voiced_end if turn.end is None else min(self.voice.voiced_end, turn.end)
         return turn.transcript is not None and turn.transcript_covers >= last
+
+    def guess(self, turn: UserTurn) -> str | None:
+        """What the newest partial transcript says, if it reads like a finished sentence and heard nearly all."""
+        if turn.transcript is None or self.voice.voiced_end - turn.transcript_covers > from_ms(GUESS_WITHIN_MS):
+            return None
+        text = turn.transcript.text
+        return text if text.endswith(SENTENCE_ENDS) and not text.endswith("...") else None
 
     def partial_is_due(self, turn: UserTurn, every_ms: float = PARTIAL_EVERY_MS) -> bool:
         """True when enough was said since the newest decode, and none is in flight."""

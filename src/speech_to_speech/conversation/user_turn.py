@@ -40,6 +40,8 @@ class UserTurn:
     questions_asked: int = 0
     p_complete: float | None = None
     prefilled_words: int = 0
+    guess: str | None = None
+    """The partial transcript that the reply being made answers, until the final one confirms it."""
     end: int | None = None
     """One past the turn's last sample, once it has ended."""
 
