@@ -54,6 +54,9 @@ MINIMUM_COMMIT_MS = 100
 MAXIMUM_BUFFER_MS = 600_000
 """Uncommitted audio a session may hold: ten minutes."""
 
+GUESSES_PER_TURN = 3
+"""Partial transcripts of one turn that are answered before it is over: each wrong one costs work."""
+
 PREFILL_EVERY_WORDS = 2
 """New words of the user before the language model reads them: all but the last, which its sound may still change. A
 word that changes after all costs its own tokens only."""
@@ -273,7 +276,10 @@ class Conversation:
                 self._confirm_interruption(turn, now)
             elif listening.partial_is_due(turn, ASK_WORDS_AFTER_MS + to_ms(listening.voice.onset - turn.start)):
                 listening.transcribe(turn, listening.voice.frame_end, final=False)
-        elif not self._speaking.is_busy and listening.partial_is_due(turn):
+            return
+        if turn.guess is not None and listening.guess(turn) is None:
+            self._refute_guess(turn)
+        if self._speaking.reply is None and listening.partial_is_due(turn):
             listening.transcribe(turn, listening.voice.frame_end, final=False)
 
     def _pausing(self, turn: UserTurn, detection: TurnDetection, now: float) -> None:
@@ -387,20 +393,28 @@ class Conversation:
         if turn.transcript is not None and turn.transcript.text:
             self._answer_behind_gate(turn, turn.transcript.text)
 
-    def _answer_guess(self, turn: UserTurn) -> None:
-        """The user pauses, and the last partial transcript may be all: answer it while the final one is made."""
+    def _answer_guess(self, turn: UserTurn) -> bool:
+        """The last partial transcript may be all: answer it before the final one is there."""
         guess = self._listening.guess(turn)
-        if guess is not None and self._answer_behind_gate(turn, guess):
-            turn.guess = guess
+        if guess is None or turn.guesses >= GUESSES_PER_TURN or not self._answer_behind_gate(turn, guess):
+            return False
+        turn.guess = guess
+        turn.guesses += 1
+        return True
 
     def _settle_guess(self, turn: UserTurn) -> None:
         """The final transcript is there: a reply to something else was made in vain."""
         if turn.guess is None or turn.transcript is None:
             return
         if _words(turn.guess) != _words(turn.transcript.text):
-            turn.timeline.discarded_replies += 1
-            self._speaking_gate_drop()
+            self._refute_guess(turn)
         turn.guess = None
+
+    def _refute_guess(self, turn: UserTurn) -> None:
+        """The user said something else, or more."""
+        turn.guess = None
+        turn.timeline.discarded_replies += 1
+        self._speaking_gate_drop()
 
     def _answer_behind_gate(self, turn: UserTurn, text: str) -> bool:
         detection = self.settings.turn_detection
@@ -477,6 +491,8 @@ class Conversation:
     def _partial(self, turn: UserTurn, transcript: Transcript) -> None:
         if self.settings.report_transcripts:
             self._report_stable(turn, transcript.stable)
+        if self._pacing.speculate and self._answer_guess(turn):
+            return
         words = transcript.text.split()[:-1]
         if len(words) - turn.prefilled_words >= PREFILL_EVERY_WORDS and not self._speaking.is_busy:
             turn.prefilled_words = len(words)

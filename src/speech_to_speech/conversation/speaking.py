@@ -115,6 +115,7 @@ class Speaking:
         """The user went on: a held reply vanishes without a trace."""
         if self.reply is not None:
             self._work.cancel(self.reply.token)
+            self.reply.timeline.forget_reply()
             self.reply = None
 
     # --- sending ----------------------------------------------------------------------------------------------

@@ -38,6 +38,10 @@ class TurnTimeline:
                 record[field.name] = value
         return record
 
+    def forget_reply(self) -> None:
+        """The reply was thrown away: its times are not those of the turn."""
+        self.first_token = self.first_text = self.first_audio = None
+
     def mark(self, name: str, now: float) -> None:
         """Set time `name` unless it is set already: the first occurrence counts."""
         if getattr(self, name) is None:

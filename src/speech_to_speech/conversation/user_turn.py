@@ -42,6 +42,7 @@ class UserTurn:
     prefilled_words: int = 0
     guess: str | None = None
     """The partial transcript that the reply being made answers, until the final one confirms it."""
+    guesses: int = 0
     end: int | None = None
     """One past the turn's last sample, once it has ended."""
 
