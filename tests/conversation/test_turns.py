@@ -200,9 +200,10 @@ def test_a_guess_that_the_final_transcript_refutes_leaves_no_trace() -> None:
 
 
 def test_a_user_who_speaks_on_after_a_full_sentence_is_answered_once() -> None:
-    script = [Said(0.5, 1.9, "I have a dog."), Said(1.9, 4.5, "His name is Rex and he is old")]
+    script = [Said(0.5, 1.9, "Is this a dog?"), Said(1.9, 4.5, "His name is Rex and he is old")]
     session = VirtualSession(script, stt_s=0.1).run(9)
 
-    assert session.prompts()[-1][-1][1] == "I have a dog. His name is Rex and he is old"
+    assert session.prompts()[0][-1][1] == "Is this a dog?"
+    assert session.prompts()[-1][-1][1] == "Is this a dog? His name is Rex and he is old"
     assert len(session.of_type("response.created")) == 1
     assert [role for role, _ in session.conversation()] == ["user", "assistant"]

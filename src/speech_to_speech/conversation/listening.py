@@ -33,7 +33,8 @@ IDLE_MEMORY_MS = 1000
 """Audio kept before an onset, on top of the prefix padding."""
 
 GUESS_WITHIN_MS = 500
-SENTENCE_ENDS = (".", "?", "!", "。", "？", "！")
+QUESTION_ENDS = ("?", "？")
+SENTENCE_ENDS = (*QUESTION_ENDS, ".", "!", "。", "！")
 """A partial transcript that ends so, and missed no more than this of the speech, is likely to be all."""
 
 MAXIMUM_TURN_MS = 300_000
@@ -104,11 +105,15 @@ class Listening:
         return turn.transcript is not None and turn.transcript_covers >= last
 
     def guess(self, turn: UserTurn) -> str | None:
-        """What the newest partial transcript says, if it reads like a finished sentence and heard nearly all."""
+        """What the newest partial transcript says, if it reads like a finished sentence and heard nearly all.
+
+        While the user is still heard, only questions count: a recogniser puts a full stop behind any cut.
+        """
         if turn.transcript is None or self.voice.voiced_end - turn.transcript_covers > from_ms(GUESS_WITHIN_MS):
             return None
         text = turn.transcript.text
-        return text if text.endswith(SENTENCE_ENDS) and not text.endswith("...") else None
+        ends = SENTENCE_ENDS if self.voice.pausing else QUESTION_ENDS
+        return text if text.endswith(ends) and not text.endswith("...") else None
 
     def partial_is_due(self, turn: UserTurn, every_ms: float = PARTIAL_EVERY_MS) -> bool:
         """True when enough was said since the newest decode, and none is in flight."""
