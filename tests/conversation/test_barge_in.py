@@ -153,3 +153,47 @@ def test_a_file_client_that_got_everything_at_once_still_hears_in_real_time() ->
     # is confirmed by its first words, before 5.0 s: between 1.38 and 2.38 s of sound.
     heard = dict(session.conversation())["assistant"]
     assert ANSWER.startswith(heard) and "six" in heard and "eleven" not in heard
+
+
+def test_a_yes_over_the_last_moments_of_the_answer_is_an_answer() -> None:
+    """The response is done, its last 200 ms are still playing: when they are over, a "yes" is a turn of its own."""
+    rehearsal = VirtualSession([QUESTION], answer=lambda messages: "Shall I go on?").run(8)
+    done = rehearsal.times("response.done")[0]
+    script = [QUESTION, Said(done + 0.05, done + 0.45, "Yes.")]
+    session = VirtualSession(script, answer=lambda messages: "Shall I go on?").run(12)
+
+    assert ("user", "Yes.") in session.conversation()
+    assert len(session.of_type("response.done")) == 2
+
+
+def test_a_failed_transcript_of_a_suspected_interruption_lets_the_answer_go_on() -> None:
+    session = _interrupted(4.0, "Mm-hmm.", seconds=0.45)
+    session.at(4.0, lambda: session.fail.update(stt=2))
+    session.run(16)
+
+    assert [event["response"]["status"] for event in session.of_type("response.done")] == ["completed"]
+
+
+def test_a_client_that_mutes_itself_in_a_suspected_interruption_hears_the_rest() -> None:
+    session = _interrupted(4.0, "Mm-hmm.", seconds=0.45)
+    session.run(4.2)
+    session.run(20, audio=False)
+
+    assert [event["response"]["status"] for event in session.of_type("response.done")] == ["completed"]
+
+
+def test_a_commit_during_a_suspected_interruption_keeps_the_words() -> None:
+    session = _interrupted(4.0)
+    session.at(4.3, lambda: session.send({"type": "input_audio_buffer.commit"}))
+    session.run(4.5)
+
+    committed = list(session.session.history)[-1]
+    assert committed.role == "user"
+    assert committed.content[0].audio_ms >= 250
+
+
+@pytest.mark.parametrize("lead_ms", [1.0, 2.0, 20.0])
+def test_the_smallest_lead_sends_everything(lead_ms: float) -> None:
+    session = VirtualSession([QUESTION], answer=lambda messages: ANSWER, lead_ms=lead_ms).run(12)
+
+    assert session.of_type("response.done")[0]["response"]["status"] == "completed"

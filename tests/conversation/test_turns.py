@@ -207,3 +207,58 @@ def test_a_user_who_speaks_on_after_a_full_sentence_is_answered_once() -> None:
     assert session.prompts()[-1][-1][1] == "Is this a dog? His name is Rex and he is old"
     assert len(session.of_type("response.created")) == 1
     assert [role for role, _ in session.conversation()] == ["user", "assistant"]
+
+
+def test_a_question_taken_back_before_its_transcript_is_not_answered_alone() -> None:
+    """The first turn's guess is held behind the gate when the user begins again; both are answered by one reply."""
+    script = [Said(0.5, 2.0, "What is the capital of France?"), Said(2.6, 3.6, "No, of Spain.")]
+    session = VirtualSession(script, stt_s=0.9).run(9)
+
+    assert session.prompts()[-1][-2:] == [("user", script[0].text), ("user", script[1].text)]
+    assert len(session.of_type("response.created")) == 1
+
+
+def test_a_noise_after_a_question_does_not_cost_it_its_answer() -> None:
+    session = VirtualSession([Said(0.5, 2.0, "Tell me a joke."), Said(2.5, 2.9, "")], stt_s=0.9).run(9)
+
+    assert session.conversation()[-1] == ("assistant", "Paris.")
+    assert len(session.of_type("response.created")) == 1
+
+
+def test_after_a_failed_transcript_the_next_turn_gets_its_own_answer() -> None:
+    script = [Said(0.5, 2.0, "What is it?"), Said(5.0, 6.0, "Sing a song.")]
+    session = VirtualSession(script, answer=lambda messages: f"Re: {messages[-1].text}", fail={"stt": 0})
+    session.at(2.0, lambda: session.fail.update(stt=2))
+    session.run(9)
+
+    answers = [text for role, text in session.conversation() if role == "assistant"]
+    assert answers == ["Re: Sing a song."]
+
+
+def test_a_response_asked_for_while_one_is_owed_is_the_only_one() -> None:
+    session = VirtualSession([QUESTION], stt_s=0.9)
+    session.at(2.5, lambda: session.send({"type": "response.create"}))
+    session.run(8)
+
+    assert len(session.of_type("response.created")) == 1
+
+
+def test_instructions_that_change_in_the_pause_count_for_the_reply() -> None:
+    session = VirtualSession([QUESTION])
+    update = {"type": "session.update", "session": {"type": "realtime", "instructions": "Rhyme."}}
+    session.at(2.3, lambda: session.send(update))
+    session.run(6)
+
+    assert session.prompts()[-1][0] == ("system", "Rhyme.")
+    assert len(session.of_type("response.created")) == 1
+
+
+def test_switching_to_push_to_talk_in_mid_sentence_keeps_what_was_said() -> None:
+    session = VirtualSession([QUESTION])
+    off = {"type": "session.update", "session": {"type": "realtime", "audio": {"input": {"turn_detection": None}}}}
+    session.at(1.5, lambda: session.send(off))
+    session.run(2.2)
+    session.send({"type": "input_audio_buffer.commit"})
+    session.run(4)
+
+    assert session.conversation() == [("user", QUESTION.text)]

@@ -103,6 +103,10 @@ def test_a_spoken_turn_over_a_socket() -> None:
         ('{"type": "input_audio_buffer.append", "audio": "!!"}', "invalid_value"),
         ('{"type": "input_audio_buffer.append", "audio": "AAAA"}', "invalid_value"),  # 3 bytes
         ('{"type": "session.update", "session": "x"}', "invalid_value"),
+        (
+            f'{{"type": "session.update", "session": {{"type": "realtime", "model": {2**70}, "nope": 1}}}}',
+            "unknown_parameter",
+        ),
         ('{"type": "conversation.item.create"}', "missing_required_parameter"),
         ('{"type": "response.create", "response": {"max_output_tokens": -1}}', "invalid_value"),
     ],
@@ -291,3 +295,15 @@ def test_an_unusable_model_stops_serve_before_it_is_ready(tmp_path: Path) -> Non
     assert result.returncode == 1
     assert "ready" not in result.stdout
     assert str(broken) in result.stderr.splitlines()[-1]
+
+
+def test_numbers_beyond_64_bits_come_back_as_they_were_sent() -> None:
+    async def scenario() -> None:
+        async with running() as server, connected(server) as socket:
+            await receive(socket)
+            tracing = {"metadata": {"n": 2**70}}
+            await socket.send_json({"type": "session.update", "session": {"type": "realtime", "tracing": tracing}})
+            message = await socket.receive(timeout=20)
+            assert json.loads(message.data)["session"]["tracing"] == tracing
+
+    run(scenario)

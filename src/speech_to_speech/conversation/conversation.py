@@ -21,7 +21,12 @@ from speech_to_speech.conversation.events import (
     TranscriptFailed,
 )
 from speech_to_speech.conversation.history import ContentPart, History, Item
-from speech_to_speech.conversation.interruption import ASK_WORDS_AFTER_MS, CONFIRM_AFTER_MS, takes_the_turn
+from speech_to_speech.conversation.interruption import (
+    ASK_WORDS_AFTER_MS,
+    CONFIRM_AFTER_MS,
+    DISMISS_AFTER_S,
+    takes_the_turn,
+)
 from speech_to_speech.conversation.listening import Listening, TranscriptionSettings
 from speech_to_speech.conversation.reply import Pacing, Reply, ReplySettings, SpokenPiece
 from speech_to_speech.conversation.speaking import Speaking
@@ -128,6 +133,7 @@ class Conversation:
         self._speaking_gate_drop()
         if turn is None or not turn.announced:
             self._discard_turn()
+            listening.buffer_start = start
             turn = listening.begin_turn(start, announced=True)
         self._end_turn(turn, listening.audio.end, now)
 
@@ -150,6 +156,9 @@ class Conversation:
                 code="conversation_already_has_active_response",
             )
         self._speaking_gate_drop()
+        self._reply_due = False
+        for turn in self._untranscribed:
+            turn.wants_reply = False
         timeline = self._untranscribed[-1].timeline if self._untranscribed else TurnTimeline(last_voiced=now)
         timeline.mark("turn_end", now)
         reply = self._speaking.create(settings, timeline)
@@ -169,15 +178,18 @@ class Conversation:
 
     def prefill(self) -> None:
         """Instructions or history changed: let the language model read them before they are needed."""
-        if self._speaking.reply is not None:
-            return
-        self._request_prefill(self.history.messages(self.settings.reply.instructions))
+        self._speaking_gate_drop()
+        if self._speaking.reply is None:
+            self._request_prefill(self.history.messages(self.settings.reply.instructions))
 
     def configure(self, settings: ConversationSettings, transcription: tuple[str, str]) -> None:
         """The client changed the session; `transcription` is the language and the prompt of the recogniser."""
-        if settings.turn_detection is None and self.settings.turn_detection is not None:
+        if settings != self.settings:
             self._speaking_gate_drop()
+        if settings.turn_detection is None and self.settings.turn_detection is not None:
+            kept = self._listening.turn.start if self._listening.turn else self._listening.buffer_start
             self._discard_turn()
+            self._listening.buffer_start = kept
         elif self.settings.turn_detection is None and settings.turn_detection is not None:
             self._listening.voice.end()
         self.settings = settings
@@ -185,7 +197,17 @@ class Conversation:
 
     def delete_item(self, item: Item) -> None:
         """The client takes an item out of the conversation."""
+        self._speaking_gate_drop()
         self.history.delete(item)
+
+    def truncate(self, part: ContentPart, heard_ms: int, now: float) -> None:
+        """The client knows how much of `part` was heard; it may be more than our own estimate."""
+        part.cut_ms = float(heard_ms)
+        self._speaking.truncated(part, now)
+
+    def is_stale(self, token: int) -> bool:
+        """True for the token of work that nobody waits for."""
+        return self._work.is_stale(token)
 
     def close(self) -> None:
         """The session is over: everything in flight is cancelled."""
@@ -213,13 +235,20 @@ class Conversation:
 
     def advance(self, now: float) -> None:
         """Do whatever is due at `now`."""
+        turn = self._listening.turn
+        if turn is not None and not turn.announced and now >= (turn.suspected_at or now) + DISMISS_AFTER_S:
+            self._discard_turn()
         self._speaking.advance(now)
         self._start_due_work(now)
         self._speaking.measure(now)
 
     def next_wakeup(self, now: float) -> float | None:
         """When `advance` wants to be called again, if nothing else happens."""
-        return self._speaking.next_wakeup(now)
+        wakeups = [self._speaking.next_wakeup(now)]
+        turn = self._listening.turn
+        if turn is not None and not turn.announced and turn.suspected_at is not None:
+            wakeups.append(max(now, turn.suspected_at + DISMISS_AFTER_S))
+        return min((wakeup for wakeup in wakeups if wakeup is not None), default=None)
 
     def take_outputs(self) -> list[Output]:
         """Events and requests since the last call, in order."""
@@ -259,13 +288,15 @@ class Conversation:
         suspect = detection.interrupt_response and self._speaking.is_audible(now)
         turn = self._listening.begin_turn(start, announced=not suspect)
         if suspect:
-            self._speaking.paused = True
+            turn.suspected_at = now
+            self._speaking.paused = self._speaking.is_busy
             return
         self._announce(turn)
         if detection.interrupt_response and self._speaking.is_busy:
             self._speaking.interrupt(now)
 
     def _announce(self, turn: UserTurn) -> None:
+        self._speaking_gate_drop()
         turn.announced = True
         self._work.emit(SpeechStarted(turn.item_id, to_ms(turn.start)))
 
@@ -324,7 +355,7 @@ class Conversation:
         turn.timeline.last_voiced = self._listening.time_of(self._listening.voice.voiced_end, now)
         turn.timeline.mark("turn_end", now)
         self._work.emit(SpeechStopped(turn.item_id, to_ms(end)))
-        self._reply_due = self._reply_due or detection.create_response
+        turn.wants_reply = detection.create_response
         self._last_turn = turn.timeline
         self._end_turn(turn, end, now)
         self.advance(now)
@@ -363,13 +394,10 @@ class Conversation:
         if self.settings.report_transcripts:
             self._report_stable(turn, text)
             self._work.emit(TranscriptCompleted(turn.item_id, text, (turn.end - turn.start) / RECOGNITION_RATE))
-        if not text:
-            self._nothing_was_said()
-
-    def _nothing_was_said(self) -> None:
-        """A cough, a slammed door: nobody asked anything."""
-        self._speaking_gate_drop()
-        self._reply_due = False
+        if text:
+            self._reply_due = self._reply_due or turn.wants_reply
+        else:  # a cough, a slammed door: nobody asked anything
+            self._speaking_gate_drop()
 
     # --- replies ----------------------------------------------------------------------------------------------
 
@@ -522,9 +550,11 @@ class Conversation:
             self._untranscribed.remove(turn)
             self._listening.forget(turn)
             self._work.emit(TranscriptFailed(turn.item_id, message))
-            self._reply_due = False
+            self._speaking_gate_drop()
             if self._speaking.is_busy and self._speaking.reply and not self._speaking.reply.generation_started:
                 self._speaking.failed(message, now)
+        elif not turn.announced:
+            self._discard_turn()
 
     def _turn_of(self, token: int) -> UserTurn | None:
         turns = [*self._untranscribed, *([self._listening.turn] if self._listening.turn is not None else [])]

@@ -7,6 +7,9 @@ import re
 CONFIRM_AFTER_MS = 900
 """Speech sustained this long is an interruption whatever it says. Backchannels of up to 480 ms were measured."""
 
+DISMISS_AFTER_S = 5.0
+"""A suspicion that nothing confirms (the client sends no more audio, the recogniser is busy) ends after this."""
+
 ASK_WORDS_AFTER_MS = 320
 """Speech this long is transcribed, to see whether it says something."""
 

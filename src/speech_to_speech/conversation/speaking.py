@@ -28,6 +28,9 @@ from speech_to_speech.stage_types import (
     ToolCall,
 )
 
+MINIMUM_LEAD_MS = 20.0
+"""A client that gets its audio less than this ahead of its playback stutters."""
+
 SEND_QUANTUM_MS = 100
 """Paced audio goes out in pieces of at least this much, where there is as much: fewer messages, little lag."""
 
@@ -42,7 +45,7 @@ class Speaking:
         self._history = history
         self._conversation = conversation
         self._pacing = pacing
-        self._lead_ms = pacing.lead_ms
+        self._lead_ms = max(pacing.lead_ms, MINIMUM_LEAD_MS) if pacing.lead_ms > 0 else 0.0
         self._clock = PlaybackClock()
         self._playing: ContentPart | None = None
         self._playing_timeline: TurnTimeline | None = None
@@ -177,6 +180,12 @@ class Speaking:
         self._work.cancel(reply.token)
         self._cut_at_heard(now)
         self._end(reply, "cancelled", now, reason=reason)
+
+    def truncated(self, part: ContentPart, now: float) -> None:
+        """The client has stopped playing `part`."""
+        if part is self._playing and (self.reply is None or self.reply.part is not part):
+            self._clock.flush(now)
+            self._finish_timeline(now)
 
     # --- inside -----------------------------------------------------------------------------------------------
 

@@ -39,6 +39,10 @@ class UserTurn:
     """Token of the turn detector's call in flight."""
     questions_asked: int = 0
     p_complete: float | None = None
+    suspected_at: float | None = None
+    """When the assistant was interrupted by what may be no interruption."""
+    wants_reply: bool = False
+    """The turn ended so that a reply is owed for it, unless it says nothing."""
     prefilled_words: int = 0
     guess: str | None = None
     """The partial transcript that the reply being made answers, until the final one confirms it."""

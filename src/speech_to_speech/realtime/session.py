@@ -168,6 +168,10 @@ class RealtimeSession:
         self._conversation.receive_speech(token, piece, now)
         self._translate()
 
+    def is_stale(self, token: int) -> bool:
+        """True for the token of work that nobody waits for."""
+        return self._conversation.is_stale(token)
+
     def advance(self, now: float) -> None:
         """Do whatever is due."""
         self._conversation.advance(now)
@@ -205,7 +209,7 @@ class RealtimeSession:
         elif isinstance(event, ConversationItemRetrieve):
             self._retrieve(event.item_id)
         elif isinstance(event, ConversationItemTruncate):
-            self._truncate(event)
+            self._truncate(event, now)
         elif isinstance(event, ConversationItemDelete):
             self._delete(event.item_id)
         elif isinstance(event, ResponseCreate):
@@ -263,7 +267,7 @@ class RealtimeSession:
         self._translate()
         self._emit({"type": "conversation.item.deleted", "item_id": item_id})
 
-    def _truncate(self, event: ConversationItemTruncate) -> None:
+    def _truncate(self, event: ConversationItemTruncate, now: float) -> None:
         item = self._existing(event.item_id, "truncating", "item_truncate_invalid_item_id")
         part = item.content[0] if item.kind == "message" and item.content else None
         if part is None or part.kind != "output_audio" or event.content_index != 0:
@@ -282,7 +286,8 @@ class RealtimeSession:
                 f"Audio content of {int(part.audio_ms)}ms is already shorter than {event.audio_end_ms}ms",
                 param="audio_end_ms",
             )
-        part.cut_ms = float(event.audio_end_ms)
+        self._conversation.truncate(part, event.audio_end_ms, now)
+        self._translate()
         self._emit(
             {
                 "type": "conversation.item.truncated",

@@ -62,7 +62,8 @@ class LLMWorkers:
             pass
         except Exception as error:
             deliver(StageFailure(token, "llm", failure_message(error)))
-        cancellations.forget(token)
+        if request.prefill_only:  # a reply's token is looked at by the synthesiser, too
+            cancellations.forget(token)
 
 
 @dataclass(eq=False)

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import logging
 from collections.abc import Callable
+from contextlib import suppress
 
 import orjson
 from aiohttp import WSCloseCode, WSMsgType, web
@@ -25,6 +27,9 @@ HARD_LIMIT_BYTES = 2 * MAXIMUM_MESSAGE_BYTES
 """What is read of a too long message before the connection is cut. A client cut off while it still sends sees a reset
 connection; one whose message was read to its end sees the close code."""
 
+CLOSE_SECONDS = 5.0
+"""How long a client may take to read the end of its connection."""
+
 REFUSED = 4000
 """Close code of a connection refused after the upgrade, as the hosted API has it."""
 
@@ -44,6 +49,14 @@ async def refuse(request: web.Request, code: str, message: str) -> web.WebSocket
     return socket
 
 
+def encode(event: ServerEvent) -> str:
+    """The event as a text frame. What a client sent comes back in it: orjson refuses some JSON that is valid."""
+    try:
+        return orjson.dumps(event).decode()
+    except TypeError:
+        return json.dumps(event)
+
+
 class Connection:
     """Carries frames between one socket and one session."""
 
@@ -53,6 +66,7 @@ class Connection:
         self._socket = socket
         self._unsent: asyncio.Queue[str] = asyncio.Queue()
         self._unsent_bytes = 0
+        self._closing: asyncio.Task[None] | None = None
         self._driver = open_session(self._send)
 
     async def run(self) -> None:
@@ -79,14 +93,20 @@ class Connection:
                 logger.info("connection lost: %s", self._socket.exception())
 
     def _send(self, event: ServerEvent) -> None:
-        frame = orjson.dumps(event).decode()
+        frame = encode(event)
         self._unsent_bytes += len(frame)
         self._unsent.put_nowait(frame)
         if self._unsent_bytes > MAXIMUM_UNSENT_BYTES:
             logger.warning("a client left %d MiB unread; disconnecting it", self._unsent_bytes >> 20)
             self._unsent = asyncio.Queue()
             self._unsent_bytes = 0
-            asyncio.get_running_loop().create_task(self._socket.close(code=WSCloseCode.TRY_AGAIN_LATER))
+            self._closing = asyncio.create_task(self._cut_off())
+
+    async def _cut_off(self) -> None:
+        """End the connection even if the client does not read the end of it."""
+        closing = self._socket.close(code=WSCloseCode.TRY_AGAIN_LATER)
+        with suppress(asyncio.TimeoutError):
+            await asyncio.wait_for(closing, CLOSE_SECONDS)
 
     async def _write(self) -> None:
         while True:

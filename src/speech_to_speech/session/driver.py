@@ -25,6 +25,7 @@ from speech_to_speech.stage_types import (
     SpeechDone,
     SpeechProbability,
     SpeechResult,
+    StageFailure,
     StageResult,
 )
 
@@ -149,12 +150,14 @@ class SessionDriver:
         else:
             if isinstance(result, SpeechDone):
                 self._end_speech(result.token, now)
-            elif isinstance(result, SpeechProbability):
+            elif isinstance(result, SpeechProbability | StageFailure):
                 self._frame_judged.set()
             self.session.receive_result(result, now)
         self._flush()
 
     def _receive_speech(self, result: SpeechResult, now: float) -> None:
+        if self.session.is_stale(result.token):
+            return
         piece = result.piece
         resampler = self._to_client.setdefault(result.token, StreamResampler(piece.sample_rate, CLIENT_RATE))
         self._last_span[result.token] = (piece.text_start, piece.text_end)
