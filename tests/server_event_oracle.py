@@ -42,8 +42,10 @@ def check_order(events: list[dict[str, Any]]) -> None:
         kind = event["type"]
         if kind == "conversation.item.added":
             if event["previous_item_id"] is None:
-                assert not known_items or event.get("_root"), "previous_item_id null is for the first item only"
+                assert not known_items, "previous_item_id null is for the first item only"
             known_items.append(event["item"]["id"])
+        elif kind == "conversation.item.deleted":
+            known_items.remove(event["item_id"])
         elif kind == "response.created":
             assert active is None, "one response at a time"
             active = event["response"]["id"]
