@@ -8,7 +8,7 @@ from itertools import takewhile
 import numpy as np
 
 from speech_to_speech.arguments_classes.stt_arguments import STTArguments
-from speech_to_speech.errors import Cancelled, MissingDependencyError, ModelLoadError, StageError
+from speech_to_speech.errors import Cancelled, ModelLoadError, StageError
 from speech_to_speech.models import resolve
 from speech_to_speech.stage_types import (
     RECOGNITION_RATE,
@@ -48,8 +48,6 @@ class FasterWhisper(SpeechToText):
         folder = resolve("stt", arguments.model)
         try:
             decoder = WhisperDecoder(folder, threads=threads, compute_type=arguments.compute_type)
-        except ImportError as error:
-            raise MissingDependencyError(error.name or "faster-whisper", "local") from error
         except Exception as error:
             raise ModelLoadError(f"--stt_model {arguments.model}: {error}") from error
         if arguments.language and arguments.language not in decoder.languages:
