@@ -235,6 +235,8 @@ def test_a_consumer_that_leaves_frees_the_slot(smollm2: LlamaCpp):
         generation = smollm2.generate(request("leaver", SYSTEM, user("Count to a hundred."), max_tokens=200), never)
         next(generation)
         generation.close()  # type: ignore[attr-defined]
+    answer = ask(smollm2, request("leaver", SYSTEM, user("Count to a hundred."), max_tokens=2))
+    assert answer.usage.output_tokens == 2
     smollm2.release("leaver")
 
 

@@ -131,7 +131,9 @@ def test_a_conversation_that_ends_while_it_is_served_frees_its_slot_afterwards()
 
 
 def test_forgetting_an_unknown_conversation_is_ignored():
-    SlotPool(1).forget("nobody")
+    pool = SlotPool(1)
+    pool.forget("nobody")
+    assert use(pool, "somebody") == 0
 
 
 def test_many_conversations_on_few_slots_never_share_a_busy_slot():

@@ -23,9 +23,11 @@ def test_each_event_is_a_line_with_its_time_and_direction(tmp_path: Path) -> Non
     assert 0 <= lines[0]["t"] <= lines[1]["t"]
 
 
-def test_without_a_path_nothing_is_written() -> None:
+def test_without_a_path_nothing_is_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
     with event_log(None) as observe:
         observe("in", {"type": "error"})
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_a_file_that_cannot_be_written_is_named(tmp_path: Path) -> None:
