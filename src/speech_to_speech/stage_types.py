@@ -219,6 +219,9 @@ class TurnEndProbability:
     probability: float
 
 
+SENTENCE_ENDS = (".", "?", "!", "。", "？", "！")
+
+
 @dataclass(frozen=True, slots=True)
 class Transcript:
     """What a recogniser returns for one decode.
@@ -232,6 +235,11 @@ class Transcript:
     stable: str
     final: bool
     language: str = ""
+
+    @property
+    def reads_finished(self) -> bool:
+        """Whether `text` ends like a sentence."""
+        return self.text.endswith(SENTENCE_ENDS) and not self.text.endswith("...")
 
 
 @dataclass(frozen=True, slots=True)

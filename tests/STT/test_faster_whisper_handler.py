@@ -75,6 +75,41 @@ def test_silence_and_next_to_nothing_have_no_transcript(base: FasterWhisper) -> 
     assert _final(base, np.zeros(0, np.float32)).text == ""
 
 
+def _partial_then_final(recogniser: FasterWhisper, heard: Samples, rest: Samples) -> tuple[Transcript, Transcript]:
+    stream = recogniser.open(language="en")
+    stream.accept(heard)
+    partial = stream.decode(final=False, is_cancelled=_never)
+    stream.accept(rest)
+    return partial, stream.decode(final=True, is_cancelled=_never)
+
+
+def test_a_partial_that_heard_all_is_confirmed_without_another_decode(
+    base: FasterWhisper, say: Say, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    speech = say("What is the capital of France?")
+    decodes = []
+    decode = base._decoder.decode
+    monkeypatch.setattr(base._decoder, "decode", lambda *a, **k: decodes.append(a) or decode(*a, **k))
+
+    partial, final = _partial_then_final(base, speech, np.zeros(RECOGNITION_RATE // 5, np.float32))
+
+    assert len(decodes) == 1
+    assert final.final and final.text == partial.text
+    assert words(final.text) == words("What is the capital of France?")
+
+
+def test_words_after_a_partial_that_reads_finished_are_not_lost(base: FasterWhisper, say: Say) -> None:
+    """ "How far away is the moon?" reads finished long before it is."""
+    speech = say("How far away is the moon from here?")
+    missed = []
+    for cut in range(RECOGNITION_RATE // 2, len(speech), RECOGNITION_RATE // 5):
+        partial, final = _partial_then_final(base, speech[:cut], speech[cut : cut + RECOGNITION_RATE // 4])
+        full = _final(base, speech[: cut + RECOGNITION_RATE // 4], language="en")
+        if final.text == partial.text and words(final.text) != words(full.text):
+            missed.append((final.text, full.text))
+    assert len(missed) <= 1
+
+
 def test_stable_words_are_never_taken_back(base: FasterWhisper, say: Say) -> None:
     speech = say(SENTENCE)
     stream = base.open()

@@ -65,12 +65,14 @@ def test_no_clause_is_longer_than_the_longest_allowed(text: str) -> None:
     [
         (["Sure", "!"], "Sure!"),
         (["In", " Paris", ","], "In Paris,"),
-        (["你好", "，", "我是", "小明", "。"], "你好，我是小明。"),
+        (["你好", "，"], "你好，"),
         (["Certainly", ";"], "Certainly;"),
         (["Good", " question", " —"], "Good question —"),
         (["Two", " things", ":", "\n"], "Two things:"),
         (["A", " poem", "\n"], "A poem\n"),
-        (["The", " capital", " of", " France", " is", " Paris", "."], "The capital of France is Paris."),
+        (["The", " capital", " of", " France", " is", " Paris"], "The capital of France"),
+        (["She", " is", " my", " sister", "."], "She is my sister."),
+        (["That", " is", " roughly", " ", "3"], "That is roughly"),
     ],
 )
 def test_the_first_clause_is_there_with_its_last_token(written: list[str], clause: str) -> None:
@@ -79,28 +81,36 @@ def test_the_first_clause_is_there_with_its_last_token(written: list[str], claus
     assert [made.text for made in chunker.feed(written[-1])] == [clause]
 
 
-def test_a_comma_after_one_short_word_does_not_cut() -> None:
-    assert cut("Yes, the capital of France is Paris.") == ["Yes, the capital of France is Paris."]
+def test_one_word_and_a_comma_are_a_first_clause_that_buys_time() -> None:
+    assert cut("Yes, it is in Paris.") == ["Yes,", "it is in Paris."]
 
 
-def test_a_long_first_sentence_without_commas_is_cut_before_a_phrase() -> None:
+def test_a_first_sentence_without_commas_is_cut_between_phrases() -> None:
     assert cut("Photosynthesis is the process by which green plants and some algae make sugar from light.") == [
-        "Photosynthesis is the process by which green plants",
-        "and some algae make sugar from light.",
+        "Photosynthesis is the process",
+        "by which green plants and some algae make sugar from light.",
     ]
+
+
+def test_a_long_subject_is_a_phrase_a_short_one_is_not() -> None:
+    assert cut("The population of the town is about two thousand.") == [
+        "The population of the town",
+        "is about two thousand.",
+    ]
+    assert cut("Reykjavíkurborg is beautiful.") == ["Reykjavíkurborg is beautiful."]
 
 
 def test_a_phrase_is_not_torn_from_the_word_that_leads_to_it() -> None:
     assert cut("The match in our town was moved to this Saturday because of the rain and the wind.") == [
-        "The match in our town was moved to this Saturday",
-        "because of the rain and the wind.",
+        "The match in our town",
+        "was moved to this Saturday because of the rain and the wind.",
     ]
 
 
 def test_a_stop_after_a_number_waits_for_the_next_character() -> None:
     chunker = ClauseChunker()
-    assert chunker.feed("The value of pi is about 3.") == []
-    assert chunker.feed("14, roughly") == [Clause("The value of pi is about 3.14,", 0, 30, "comma")]
+    assert chunker.feed("Pi is about 3.") == []
+    assert chunker.feed("14, roughly") == [Clause("Pi is about 3.14,", 0, 17, "comma")]
 
 
 # --- later clauses grow ---------------------------------------------------------------------------------------------
@@ -124,7 +134,7 @@ def test_later_sentences_are_not_cut_at_their_first_comma() -> None:
 
 def test_a_later_comma_cuts_beyond_a_breath() -> None:
     long = "the committee that was formed last year has met again in the old town hall to discuss the plan"
-    assert cut(f"The weather is fine here today in town. At last, {long}, they say.")[1:] == [
+    assert cut(f"The weather is fine here today in town. At last, {long}, they say.")[-2:] == [
         f"At last, {long},",
         "they say.",
     ]
@@ -140,7 +150,7 @@ def test_a_later_comma_cuts_beyond_a_breath() -> None:
         "My friend Mr. Brown met Dr. Who at St. Pancras",
         "Bring some fruit e.g. apples i.e. red",
         "He lives in the U.S. Army barracks",
-        "The writer J. R. R. Tolkien was born",
+        "The writer J. R. R. Tolkien wrote it",
         "Look at https://example.com/a,b;c?d=e!f:g now",
         "Write to first.last@mail.example.com",
         "The file is called notes.txt or main.py there",

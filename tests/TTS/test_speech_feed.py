@@ -124,8 +124,8 @@ def test_a_clause_is_closed_by_a_mark_the_voice_can_take_its_intonation_from() -
     speak(feed)
     assert voice.heard == [
         "Title.",
-        "Photosynthesis is the process by which green plants,",
-        "and algae make sugar.",
+        "Photosynthesis is the process,",
+        "by which green plants and algae make sugar.",
         "item.",
         "“Bye!",
     ]

@@ -21,9 +21,9 @@ from speech_to_speech.STT.base import RecognitionStream, SpeechToText
 from speech_to_speech.STT.transcript_judgement import is_looping, speech_of, without_repetition
 from speech_to_speech.STT.whisper_decoder import FULL_CONTEXT_S, Hypothesis, WhisperDecoder
 
-SHORT_CONTEXT_S = 12.0
-"""Shortest context. `base` encodes 12 s in 119 ms and 30 s in 446 ms on two cores. Word error rates of greedy decodes
-on held-out prompts: 5.2 % at 12 s, 5.5 % at 10 s, 5.4 % at 30 s; in 8 s and less the model begins to loop."""
+SHORT_CONTEXT_S = 10.0
+"""Shortest context. `base` encodes 10 s in 75 ms, 12 s in 95 and 30 s in 350 on two cores. Word error rates of greedy
+decodes on held-out prompts: 5.5 % at 10 s, 5.2 % at 12 s, 5.4 % at 30 s; in 8 s and less the model begins to loop."""
 
 CONTEXT_MARGIN_S = 4.0
 """Silence after the speech that the model needs to see its end."""
@@ -32,7 +32,13 @@ WINDOW_S = 26.0
 """Longer audio is decoded window by window; a window's text is final once the next one begins."""
 
 LANGUAGE_KNOWN_AFTER_S = 2.0
-"""With this much audio the detected language is kept for the rest of the utterance."""
+LANGUAGE_CERTAIN_AFTER_S = 1.0
+LANGUAGE_CERTAIN = 0.9
+"""With this much audio, or a language so probable, the detected language is kept for the rest of the utterance."""
+
+DRAFT_MISSES_AT_MOST_S = 0.3
+"""A partial transcript that reads finished and missed no more than this (half of it is silence) is offered to the
+final decode as a draft: a word takes longer."""
 
 
 class FasterWhisper(SpeechToText):
@@ -82,6 +88,7 @@ class _Heard:
 
     samples: int
     final: bool
+    hypothesis: Hypothesis
     transcript: Transcript
 
 
@@ -109,13 +116,14 @@ class WhisperStream(RecognitionStream):
         if len(window) < RECOGNITION_RATE // 20:
             return Transcript(self._committed, self._committed, final, self._language)
         try:
-            hypothesis = self._hypothesis(window, self._beam_size if final else 1, is_cancelled)
+            draft = self._draft(len(window)) if final else None
+            hypothesis = self._hypothesis(window, self._beam_size if final else 1, is_cancelled, draft)
         except Cancelled:
             raise
         except Exception as error:
             raise StageError("stt", f"{type(error).__name__}: {error}") from error
         transcript = self._transcript(hypothesis, final)
-        self._last = _Heard(len(window), final, transcript)
+        self._last = _Heard(len(window), final, hypothesis, transcript)
         return transcript
 
     def _window(self, is_cancelled: IsCancelled) -> Samples:
@@ -144,33 +152,49 @@ class WhisperStream(RecognitionStream):
         cut = _quietest(window)
         return self._judged(self._hypothesis(window[:cut], self._beam_size, is_cancelled)), cut
 
-    def _hypothesis(self, window: Samples, beam_size: int, is_cancelled: IsCancelled) -> Hypothesis:
+    def _draft(self, samples: int) -> Hypothesis | None:
+        """What the newest decode heard, if that may be all of a window of `samples`."""
+        last = self._last
+        if last is None or samples - last.samples > DRAFT_MISSES_AT_MOST_S * RECOGNITION_RATE:
+            return None
+        return last.hypothesis if last.transcript.reads_finished else None
+
+    def _hypothesis(
+        self, window: Samples, beam_size: int, is_cancelled: IsCancelled, draft: Hypothesis | None = None
+    ) -> Hypothesis:
         seconds = len(window) / RECOGNITION_RATE
         context = max(SHORT_CONTEXT_S, seconds + CONTEXT_MARGIN_S)
-        hypothesis = self._decoded(window, context, beam_size, is_cancelled)
+        hypothesis = self._decoded(window, context, beam_size, is_cancelled, draft)
         looping = not hypothesis.complete or is_looping(self._decoder.text(hypothesis.tokens))
         if looping and context < FULL_CONTEXT_S:
             hypothesis = self._decoded(window, FULL_CONTEXT_S, max(2, beam_size), is_cancelled)
         return hypothesis
 
-    def _decoded(self, window: Samples, context_s: float, beam_size: int, is_cancelled: IsCancelled) -> Hypothesis:
+    def _decoded(
+        self,
+        window: Samples,
+        context_s: float,
+        beam_size: int,
+        is_cancelled: IsCancelled,
+        draft: Hypothesis | None = None,
+    ) -> Hypothesis:
         if is_cancelled():
             raise Cancelled
         encoded = self._decoder.encode(window, context_s)
         if is_cancelled():
             raise Cancelled
         language = self._language
+        seconds = len(window) / RECOGNITION_RATE
         if not language and self._decoder.is_multilingual:
-            language = self._decoder.detect_language(encoded)
-        if len(window) >= LANGUAGE_KNOWN_AFTER_S * RECOGNITION_RATE:
-            self._language = language
+            language, probability = self._decoder.detect_language(encoded)
+            certain = seconds >= LANGUAGE_CERTAIN_AFTER_S and probability >= LANGUAGE_CERTAIN
+            if certain or seconds >= LANGUAGE_KNOWN_AFTER_S:
+                self._language = language
+        prompt = self._decoder.prompt(language, self._spelling)
+        if draft is not None and (confirmed := self._decoder.confirms(encoded, prompt, draft, len(window))):
+            return confirmed
         return self._decoder.decode(
-            encoded,
-            self._decoder.prompt(language, self._spelling),
-            self._stable,
-            seconds=len(window) / RECOGNITION_RATE,
-            beam_size=beam_size,
-            is_cancelled=is_cancelled,
+            encoded, prompt, self._stable, seconds=seconds, beam_size=beam_size, is_cancelled=is_cancelled
         )
 
     def _judged(self, hypothesis: Hypothesis) -> str:

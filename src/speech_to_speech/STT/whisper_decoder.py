@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +23,9 @@ tokens before it again, so shorter ones cost more than they save."""
 _TOKENS_PER_SECOND = 8
 _EXTRA_TOKENS = 16
 """Fast speech has 4 to 5 tokens a second; a decode that wants more than this allows is looping."""
+
+_CONFIRMED_PROBABILITY = 0.35
+"""Each token of a draft must be at least this likely. Above 0.5 a greedy decode would have chosen it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,10 +64,10 @@ class WhisperDecoder:
         padded[: len(samples)] = samples[: len(padded)]
         return self._model.encode(self._storage.from_array(log_mel(padded, self._model.n_mels)[None]), to_cpu=False)
 
-    def detect_language(self, encoded: Any) -> str:
-        """The likeliest language, as a BCP-47 code."""
-        token: str = self._model.detect_language(encoded)[0][0][0]
-        return token.strip("<|>")
+    def detect_language(self, encoded: Any) -> tuple[str, float]:
+        """The likeliest language, as a BCP-47 code, and its probability."""
+        token, probability = self._model.detect_language(encoded)[0][0]
+        return token.strip("<|>"), float(probability)
 
     def prompt(self, language: str, spelling: str) -> list[int]:
         """The tokens before the transcript."""
@@ -104,11 +107,19 @@ class WhisperDecoder:
             if complete or len(tokens) >= limit:
                 return Hypothesis(tuple(tokens), log_probability, no_speech, complete)
 
+    def confirms(self, encoded: Any, prompt: Sequence[int], draft: Hypothesis, samples: int) -> Hypothesis | None:
+        """`draft` with its probability under `encoded`, or None where a token of it is unlikely.
+
+        One pass over all tokens, where a decode takes one pass for each: 25 ms of `base` against 110 for ten tokens.
+        """
+        probabilities = self._align(encoded, prompt, draft.tokens, samples).text_token_probs
+        if not probabilities or min(probabilities) < _CONFIRMED_PROBABILITY:
+            return None
+        return replace(draft, log_probability=float(np.log(probabilities).mean()))
+
     def end_of(self, encoded: Any, prompt: Sequence[int], tokens: Sequence[int], count: int, samples: int) -> int:
         """The sample at which the first `count` of `tokens` have been spoken, by the model's cross-attention."""
-        frames = min(samples // HOP_SAMPLES, encoded.shape[1] * 2)
-        start = [token for token in prompt if token != self._id("<|notimestamps|>")]
-        aligned = self._model.align(encoded, start, [list(tokens)], [frames])[0].alignments
+        aligned = self._align(encoded, prompt, tokens, samples).alignments
         ends = [frame for token, frame in aligned if token < count]
         return min(samples, (max(ends, default=0) + 1) * 2 * HOP_SAMPLES)
 
@@ -130,6 +141,11 @@ class WhisperDecoder:
                 groups.append([])
             groups[-1].append(token)
         return [tuple(group) for group in groups]
+
+    def _align(self, encoded: Any, prompt: Sequence[int], tokens: Sequence[int], samples: int) -> Any:
+        frames = min(samples // HOP_SAMPLES, encoded.shape[1] * 2)
+        start = [token for token in prompt if token != self._id("<|notimestamps|>")]
+        return self._model.align(encoded, start, [list(tokens)], [frames])[0]
 
     def _generate(
         self, encoded: Any, prompt: Sequence[int], tokens: Sequence[int], step: int, beam_size: int

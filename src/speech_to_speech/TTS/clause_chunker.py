@@ -32,12 +32,12 @@ class ClauseChunking:
     listener hears nothing, and a model that writes 22 tokens/s needs 350 ms for a short sentence. Speech takes about
     15 characters/s and such a model writes about 90, so while a clause plays, six times its length is written;
     half of that is left for synthesis and for slower moments. Hence a clause may be `growth` times as long as
-    everything cut before it.
+    everything cut before it, and the first one is cut where a person who thinks aloud would breathe.
     """
 
-    comma_first: int = 10  # "Of course, …": about 0.7 s of audio, in which the next clause is written and made
+    comma_first: int = 4  # "Sure, …": about 0.5 s of audio, in which the next clause is written and made
     comma_later: int = 70  # a pause in mid-sentence that is only the chunker's should come after a breath's length
-    phrase_first: int = 40  # about 8 words: "The capital of France is Paris." stays whole
+    phrase_first: int = 14  # "The moon is about | 384,400 km away": about 1 s of audio
     phrase_later: int = 240  # a sentence of 16 s without a comma
     longest: int = 400  # text without any of the above (base64, endless lists) is cut at a space, or right here
     growth: float = 3.0
@@ -46,6 +46,9 @@ class ClauseChunking:
     for the character after it costs a token (45 ms), at the end of a one-sentence reply too, whose end is a token of
     its own. What it risks is a pause in "example.com" where the model's tokens split it behind the stop."""
 
+
+_PHRASE_WORDS = 3
+"""Words a clause has at least that ends without punctuation: a name alone is no phrase."""
 
 _WIDE = 3
 """A CJK character is a syllable or more: about 5 are spoken per second, against 15 Latin letters."""
@@ -203,13 +206,15 @@ class ClauseChunker:
         if self._size < self._limit(limits.phrase_first, limits.phrase_later):
             return None
         before = self._token_before(index)
-        if not before[-1:].isalnum():
+        if not before[-1:].isalnum() or len(self._pending[:index].split()) < _PHRASE_WORDS:
             return None
         end = index + 1
-        while self._at(end).isalpha():
-            end += 1
-        opens = self._is_space(end) and opens_phrase(self._pending[index + 1 : end], before)
-        return (index, "phrase") if opens else None
+        if not self._at(end).isdigit():
+            while self._at(end).isalpha():
+                end += 1
+            if not self._is_space(end):
+                return None
+        return (index, "phrase") if opens_phrase(self._pending[index + 1 : end + 1].rstrip(), before) else None
 
     def _longest_cut(self, index: int) -> int:
         for end in range(index, index // 2, -1):

@@ -13,6 +13,9 @@ _OPENERS = _words(
 )
 """Conjunctions, relative pronouns and prepositions."""
 
+_VERBS = _words("is are was were has have had can could will would does do did should must may might")
+"""What follows a subject long enough to be a phrase of its own: "the capital of France | is Paris"."""
+
 _LEANS_ON_NEXT = _OPENERS | _words(
     "of a an the this these those my your his her its our their some any no every each very more most not is are was "
     "were be been am do does did has have had will would can could should may might must such just only also even "
@@ -22,5 +25,6 @@ _LEANS_ON_NEXT = _OPENERS | _words(
 
 
 def opens_phrase(word: str, before: str) -> bool:
-    """Whether a cut between the words `before` and `word` falls between two phrases."""
-    return word.casefold() in _OPENERS and before.casefold() not in _LEANS_ON_NEXT
+    """Whether a cut between the words `before` and `word` falls between two phrases; a number opens one."""
+    opens = word.casefold() in _OPENERS | _VERBS or word[:1].isdigit()
+    return opens and before.isalpha() and before.casefold() not in _LEANS_ON_NEXT

@@ -28,6 +28,7 @@ from speech_to_speech.conversation.interruption import (
     takes_the_turn,
 )
 from speech_to_speech.conversation.listening import Listening, TranscriptionSettings
+from speech_to_speech.conversation.read_ahead import ReadAhead
 from speech_to_speech.conversation.reply import Pacing, Reply, ReplySettings, SpokenPiece
 from speech_to_speech.conversation.speaking import Speaking
 from speech_to_speech.conversation.timeline import TurnTimeline
@@ -42,7 +43,6 @@ from speech_to_speech.stage_types import (
     VAD_FRAME_SAMPLES,
     ChatMessage,
     DetectSpeechRequest,
-    GenerateRequest,
     GenerationResult,
     Samples,
     SpeechDone,
@@ -58,13 +58,6 @@ MINIMUM_COMMIT_MS = 100
 
 MAXIMUM_BUFFER_MS = 600_000
 """Uncommitted audio a session may hold: ten minutes."""
-
-GUESSES_PER_TURN = 3
-"""Partial transcripts of one turn that are answered before it is over: each wrong one costs work."""
-
-PREFILL_EVERY_WORDS = 2
-"""New words of the user before the language model reads them: all but the last, which its sound may still change. A
-word that changes after all costs its own tokens only."""
 
 ConversationInput: TypeAlias = (
     SpeechProbability | TurnEndProbability | TranscriptResult | GenerationResult | SpeechDone | StageFailure
@@ -99,7 +92,7 @@ class Conversation:
         """Turns that have ended and whose transcript is still to come, oldest first."""
         self._reply_due = False
         """A reply is owed as soon as every transcript is there and no other reply is going on."""
-        self._prefill: int | None = None
+        self._read_ahead = ReadAhead(self._work, name)
         self._last_turn = TurnTimeline()
 
     # --- what the client does ---------------------------------------------------------------------------------
@@ -180,7 +173,7 @@ class Conversation:
         """Instructions or history changed: let the language model read them before they are needed."""
         self._speaking_gate_drop()
         if self._speaking.reply is None:
-            self._request_prefill(self.history.messages(self.settings.reply.instructions))
+            self._read_ahead.request(self.history.messages(self.settings.reply.instructions), self.settings.reply)
 
     def configure(self, settings: ConversationSettings, transcription: tuple[str, str]) -> None:
         """The client changed the session; `transcription` is the language and the prompt of the recogniser."""
@@ -261,7 +254,9 @@ class Conversation:
         listening = self._listening
         if detection is None or (result.index + 1) * VAD_FRAME_SAMPLES <= listening.buffer_start:
             return
-        change = listening.voice.frame(result.index, result.probability, detection.threshold)
+        start = result.index * VAD_FRAME_SAMPLES
+        level = listening.audio.level(start, start + VAD_FRAME_SAMPLES)
+        change = listening.voice.frame(result.index, result.probability, detection.threshold, level)
         if change is VoiceChange.ONSET:
             self._onset(detection, now)
         turn = listening.turn
@@ -272,8 +267,6 @@ class Conversation:
             listening.paused(turn)
             if listening.is_final(turn):
                 self._speculate(turn)
-            elif turn.announced:
-                self._answer_guess(turn)
         elif change is VoiceChange.RESUME:
             self._user_went_on(turn)
         if listening.voice.pausing:
@@ -308,10 +301,8 @@ class Conversation:
             elif listening.partial_is_due(turn, ASK_WORDS_AFTER_MS + to_ms(listening.voice.onset - turn.start)):
                 listening.transcribe(turn, listening.voice.frame_end, final=False)
             return
-        if turn.guess is not None and listening.guess(turn) is None:
-            self._refute_guess(turn)
         if self._speaking.reply is None and listening.partial_is_due(turn):
-            listening.transcribe(turn, listening.voice.frame_end, final=False)
+            listening.transcribe(turn, listening.voice.frame_end, final=listening.voice.is_quiet)
 
     def _pausing(self, turn: UserTurn, detection: TurnDetection, now: float) -> None:
         listening = self._listening
@@ -322,7 +313,6 @@ class Conversation:
 
     def _user_went_on(self, turn: UserTurn) -> None:
         self._listening.resumed(turn)
-        turn.guess = None
         if self._speaking.reply is not None and not self._speaking.is_busy:
             turn.timeline.discarded_replies += 1
             self._speaking.drop()
@@ -381,7 +371,7 @@ class Conversation:
 
     def _covers(self, turn: UserTurn) -> bool:
         in_flight = turn.decode.covers if turn.decode is not None else 0
-        return max(in_flight, turn.transcript_covers) >= self._listening.voice.voiced_end
+        return max(in_flight, turn.transcript_covers) >= self._listening.voice.audible_end
 
     def _transcript_is_final(self, turn: UserTurn) -> None:
         """The transcript of an ended turn is there."""
@@ -407,7 +397,7 @@ class Conversation:
             return
         reply = self._speaking.reply
         if reply is not None and reply.opened and not reply.generation_started:
-            self._cancel_prefill()
+            self._read_ahead.cancel()
             self._speaking.generate(self.history.messages(reply.settings.instructions))
         elif self._reply_due and not self._speaking.is_busy and self._listening.turn is None:
             self._reply_due = False
@@ -421,36 +411,13 @@ class Conversation:
         if turn.transcript is not None and turn.transcript.text:
             self._answer_behind_gate(turn, turn.transcript.text)
 
-    def _answer_guess(self, turn: UserTurn) -> bool:
-        """The last partial transcript may be all: answer it before the final one is there."""
-        guess = self._listening.guess(turn)
-        if guess is None or turn.guesses >= GUESSES_PER_TURN or not self._answer_behind_gate(turn, guess):
-            return False
-        turn.guess = guess
-        turn.guesses += 1
-        return True
-
-    def _settle_guess(self, turn: UserTurn) -> None:
-        """The final transcript is there: a reply to something else was made in vain."""
-        if turn.guess is None or turn.transcript is None:
-            return
-        if _words(turn.guess) != _words(turn.transcript.text):
-            self._refute_guess(turn)
-        turn.guess = None
-
-    def _refute_guess(self, turn: UserTurn) -> None:
-        """The user said something else, or more."""
-        turn.guess = None
-        turn.timeline.discarded_replies += 1
-        self._speaking_gate_drop()
-
     def _answer_behind_gate(self, turn: UserTurn, text: str) -> bool:
         detection = self.settings.turn_detection
         if detection is None or not detection.create_response or self._speaking.reply is not None:
             return False
         if self._untranscribed:
             return False
-        self._cancel_prefill()
+        self._read_ahead.cancel()
         self._speaking.create(self.settings.reply, turn.timeline)
         messages = self.history.messages(self.settings.reply.instructions)
         self._speaking.generate((*messages, ChatMessage("user", text)))
@@ -474,10 +441,9 @@ class Conversation:
         now: float,
     ) -> None:
         turn = self._turn_of(result.token)
-        if result.token == self._prefill:
-            self._work.end(result.token)
-            self._prefill = None
-        elif isinstance(result, StageFailure):
+        if self._read_ahead.ended(result.token):
+            return
+        if isinstance(result, StageFailure):
             self._failed(result, turn, now)
         elif isinstance(result, TranscriptResult) and turn is not None:
             self._transcript(turn, result, now)
@@ -497,7 +463,6 @@ class Conversation:
         if turn.ended:
             turn.timeline.mark("transcript", now)
             self._untranscribed.remove(turn)
-            self._settle_guess(turn)
             self._transcript_is_final(turn)
             self._start_due_work(now)
             return
@@ -505,7 +470,6 @@ class Conversation:
             self._transcript_of_suspect(turn, result.transcript.text, now)
         elif listening.voice.pausing and listening.is_final(turn):
             turn.timeline.transcript = now
-            self._settle_guess(turn)
             self._speculate(turn)
         else:
             self._partial(turn, result.transcript)
@@ -517,15 +481,11 @@ class Conversation:
             self._confirm_interruption(turn, now)
 
     def _partial(self, turn: UserTurn, transcript: Transcript) -> None:
-        if self.settings.report_transcripts:
+        if self.settings.report_transcripts and not transcript.final:  # a final one is stable only if it stays final
             self._report_stable(turn, transcript.stable)
-        if self._pacing.speculate and self._answer_guess(turn):
-            return
-        words = transcript.text.split()[:-1]
-        if len(words) - turn.prefilled_words >= PREFILL_EVERY_WORDS and not self._speaking.is_busy:
-            turn.prefilled_words = len(words)
-            messages = self.history.messages(self.settings.reply.instructions)
-            self._request_prefill((*messages, ChatMessage("user", " ".join(words))))
+        if not self._speaking.is_busy:
+            settings = self.settings.reply
+            self._read_ahead.user_said(turn, transcript, self.history.messages(settings.instructions), settings)
 
     def _report_stable(self, turn: UserTurn, stable: str) -> None:
         if len(stable) > len(turn.stable) and stable.startswith(turn.stable):
@@ -562,32 +522,3 @@ class Conversation:
             if (turn.decode is not None and turn.decode.token == token) or turn.question == token:
                 return turn
         return None
-
-    # --- prefill ----------------------------------------------------------------------------------------------
-
-    def _request_prefill(self, messages: tuple[ChatMessage, ...]) -> None:
-        if not messages:
-            return
-        self._cancel_prefill()
-        self._prefill = self._work.begin()
-        settings = self.settings.reply
-        self._work.emit(
-            GenerateRequest(
-                self._prefill,
-                self._name,
-                messages,
-                tools=settings.tools,
-                tool_choice=settings.tool_choice,
-                prefill_only=True,
-                speculative=True,
-            )
-        )
-
-    def _cancel_prefill(self) -> None:
-        self._work.cancel(self._prefill)
-        self._prefill = None
-
-
-def _words(text: str) -> list[str]:
-    """What two transcripts must share to mean the same: the words, whatever their case and punctuation."""
-    return "".join(char for char in text.lower() if char.isalnum() or char.isspace()).split()

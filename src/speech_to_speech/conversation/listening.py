@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from speech_to_speech.conversation.turn_detection import SemanticVAD, TurnDetection, required_silence_ms
+from speech_to_speech.conversation.turn_detection import SemanticVAD, TurnDetection, required_silence_ms, with_words
 from speech_to_speech.conversation.user_audio import UserAudio, from_ms, to_ms
 from speech_to_speech.conversation.user_turn import Decode, UserTurn
 from speech_to_speech.conversation.voice_activity import VoiceActivity
@@ -26,16 +26,15 @@ WORTH_ASKING_MS = 100
 TURN_DETECTOR_WINDOW_MS = 8000
 """What the turn detector can see of a turn."""
 
-PARTIAL_EVERY_MS = 300
-"""New speech between two partial transcripts: each decodes the whole turn again."""
+PARTIAL_EVERY_MS = 160
+"""New speech between two partial transcripts: on an idle machine one follows the other."""
 
 IDLE_MEMORY_MS = 1000
 """Audio kept before an onset, on top of the prefix padding."""
 
-GUESS_WITHIN_MS = 500
-QUESTION_ENDS = ("?", "？")
-SENTENCE_ENDS = (*QUESTION_ENDS, ".", "!", "。", "！")
-"""A partial transcript that ends so, and missed no more than this of the speech, is likely to be all."""
+FADING_SHARE = 0.18
+"""Below this share of the loudest frame's level (-15 dB) a word may be ending: a decode begun now would miss its end,
+and stand in the way of the one that hears it."""
 
 MAXIMUM_TURN_MS = 300_000
 """A turn this long is ended: what follows is the next one."""
@@ -100,29 +99,23 @@ class Listening:
         turn.decode = None
 
     def is_final(self, turn: UserTurn) -> bool:
-        """True when the newest transcript heard everything voiced: no better one can come."""
-        last = self.voice.voiced_end if turn.end is None else min(self.voice.voiced_end, turn.end)
+        """True when the newest transcript heard everything there is to hear: no better one can come."""
+        last = self.voice.audible_end if turn.end is None else min(self.voice.audible_end, turn.end)
         return turn.transcript is not None and turn.transcript_covers >= last
 
-    def guess(self, turn: UserTurn) -> str | None:
-        """What the newest partial transcript says, if it reads like a finished sentence and heard nearly all.
-
-        While the user is still heard, only questions count: a recogniser puts a full stop behind any cut.
-        """
-        if turn.transcript is None or self.voice.voiced_end - turn.transcript_covers > from_ms(GUESS_WITHIN_MS):
-            return None
-        text = turn.transcript.text
-        ends = SENTENCE_ENDS if self.voice.pausing else QUESTION_ENDS
-        return text if text.endswith(ends) and not text.endswith("...") else None
-
     def partial_is_due(self, turn: UserTurn, every_ms: float = PARTIAL_EVERY_MS) -> bool:
-        """True when enough was said since the newest decode, and none is in flight."""
-        return turn.decode is None and to_ms(self.voice.frame_end - max(turn.handed_over, turn.start)) >= every_ms
+        """True when enough was said since the newest decode, or what was said may be all, and none is in flight."""
+        if turn.decode is not None:
+            return False
+        unheard_ms = to_ms(self.voice.frame_end - max(turn.handed_over, turn.start))
+        if self.voice.is_quiet:
+            return turn.handed_over < self.voice.audible_end
+        return unheard_ms >= every_ms and (self.voice.loudness >= FADING_SHARE or unheard_ms >= 3 * every_ms)
 
     def paused(self, turn: UserTurn) -> None:
-        """The first non-speech frame: what was said so far may be all."""
-        covered = turn.decode is not None and turn.decode.covers >= self.voice.voiced_end
-        if not covered and not self.is_final(turn):
+        """The user pauses: what was said so far may be all."""
+        awaited = turn.decode is not None and turn.decode.covers >= self.voice.audible_end
+        if not awaited and not self.is_final(turn):
             self.transcribe(turn, self.voice.frame_end, final=True)
 
     def resumed(self, turn: UserTurn) -> None:
@@ -146,7 +139,7 @@ class Listening:
         if to_ms(self.voice.silence_samples) < next_point:
             return
         answered = turn.p_complete is not None
-        if answered and required_silence_ms(detection, turn.p_complete) <= next_point + WORTH_ASKING_MS:
+        if answered and required_silence_ms(detection, self._p_complete(turn)) <= next_point + WORTH_ASKING_MS:
             return
         turn.questions_asked += 1
         turn.question = self._work.begin()
@@ -165,10 +158,14 @@ class Listening:
             return True
         if not self.voice.pausing:
             return False
-        wait = required_silence_ms(detection, turn.p_complete)
+        wait = required_silence_ms(detection, self._p_complete(turn))
         turn.timeline.required_silence_ms = round(wait)
         turn.timeline.turn_end_probability = turn.p_complete
         return to_ms(self.voice.silence_samples) >= wait
+
+    def _p_complete(self, turn: UserTurn) -> float | None:
+        words = turn.transcript.text if turn.transcript is not None and self.is_final(turn) else ""
+        return with_words(turn.p_complete, words)
 
     def end_turn(self, turn: UserTurn, end: int) -> None:
         """The turn is over at `end`; what comes after it is new."""

@@ -19,6 +19,15 @@ _UNDECIDED_WAIT_MS = {"low": 1400, "medium": 700, "auto": 700, "high": 450}
 _UNFINISHED_WAIT_MS = {"low": 4000, "medium": 1800, "auto": 1800, "high": 1000}
 """Silence required when the turn detector is certain that the user will go on."""
 
+QUESTION_COMPLETE = 0.75
+"""A transcript that is a question is complete with at least this probability, whatever the turn detector, which judges
+by the sound alone, makes of an unusual voice."""
+
+QUESTION_WORDS = 3
+"""Words a question has at least: "What?" may go on."""
+
+QUESTION_ENDS = ("?", "？")
+
 NEGATIVE_THRESHOLD_MARGIN = 0.15
 """Within speech a frame counts as voiced down to this much below the threshold (Silero's own hysteresis)."""
 
@@ -48,10 +57,17 @@ class SemanticVAD:
 TurnDetection: TypeAlias = ServerVAD | SemanticVAD
 
 
+def with_words(p_complete: float | None, text: str) -> float | None:
+    """The turn detector's answer together with what the words say; `text` is "" while they are not all there."""
+    if p_complete is None or not text.endswith(QUESTION_ENDS) or len(text.split()) < QUESTION_WORDS:
+        return p_complete
+    return max(p_complete, QUESTION_COMPLETE)
+
+
 def required_silence_ms(detection: TurnDetection, p_complete: float | None) -> float:
     """Silence in ms after the last voiced sample before the reply may be heard.
 
-    `p_complete` is the turn detector's newest answer for this pause, None while it has not answered.
+    `p_complete` is how probable the end is, by what is known of this pause; None while nothing is.
     """
     if isinstance(detection, ServerVAD):
         return float(detection.silence_duration_ms)

@@ -57,6 +57,11 @@ class UserAudio:
             position += len(chunk)
         return np.concatenate(parts) if parts else np.zeros(0, np.float32)
 
+    def level(self, start: int, end: int) -> float:
+        """Root mean square of `[start, end)`; 1.0 is full scale."""
+        samples = self.samples(start, end)
+        return float(np.sqrt(np.dot(samples, samples) / len(samples))) if len(samples) else 0.0
+
     def pcm(self, start: int, end: int) -> bytes:
         """24 kHz PCM16 of `[start, end)` (16 kHz positions), clipped to what is kept."""
         first, last = self._pcm_index(start), self._pcm_index(end)

@@ -43,10 +43,8 @@ class UserTurn:
     """When the assistant was interrupted by what may be no interruption."""
     wants_reply: bool = False
     """The turn ended so that a reply is owed for it, unless it says nothing."""
-    prefilled_words: int = 0
-    guess: str | None = None
-    """The partial transcript that the reply being made answers, until the final one confirms it."""
-    guesses: int = 0
+    words_read: int = 0
+    """Words of the partial transcript that the language model has read ahead."""
     end: int | None = None
     """One past the turn's last sample, once it has ended."""
 

@@ -42,5 +42,5 @@ def apply_wait_policy() -> None:
     model's tokens per second on an idle machine. Only what the user has not set is set.
     """
     os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
-    os.environ.setdefault("GOMP_SPINCOUNT", "0")
+    os.environ.setdefault("GOMP_SPINCOUNT", "1000")
     os.environ.setdefault("KMP_BLOCKTIME", "0")
