@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from speech_to_speech.TTS.clause_chunker import Clause, ClauseChunker, ClauseChunking
 
-BY_TEXT_ALONE = ClauseChunking(eager_first_stop=False)
+BY_TEXT_ALONE = ClauseChunking(eager_first=False)
 
 PARTS = [
     "the answer", " is", " and", " because", "Paris", " a", "Dr", "U.S.", "3", "14", ".", ",", ":", ";", "!", "?",
@@ -39,7 +39,7 @@ def deltas(text: str, ends: list[int]) -> list[str]:
 @given(text=texts, ends=st.lists(st.integers(0, 10_000), max_size=20), eager=st.booleans())
 @settings(max_examples=300, deadline=None)
 def test_the_clauses_partition_the_text_however_it_is_cut(text: str, ends: list[int], eager: bool) -> None:
-    made = clauses(deltas(text, ends), ClauseChunking(eager_first_stop=eager))
+    made = clauses(deltas(text, ends), ClauseChunking(eager_first=eager))
     assert "".join(clause.text for clause in made) == text
     assert [clause.start for clause in made] == [0, *(clause.end for clause in made)][: len(made)]
     assert all(clause.text == text[clause.start : clause.end] != "" for clause in made)
@@ -70,7 +70,7 @@ def test_no_clause_is_longer_than_the_longest_allowed(text: str) -> None:
         (["Good", " question", " —"], "Good question —"),
         (["Two", " things", ":", "\n"], "Two things:"),
         (["A", " poem", "\n"], "A poem\n"),
-        (["The", " capital", " of", " France", " is", " Paris"], "The capital of France"),
+        (["The", " capital", " of", " France", " is"], "The capital of France"),
         (["She", " is", " my", " sister", "."], "She is my sister."),
         (["That", " is", " roughly", " ", "3"], "That is roughly"),
     ],

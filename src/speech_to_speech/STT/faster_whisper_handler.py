@@ -36,9 +36,12 @@ LANGUAGE_CERTAIN_AFTER_S = 1.0
 LANGUAGE_CERTAIN = 0.9
 """With this much audio, or a language so probable, the detected language is kept for the rest of the utterance."""
 
-DRAFT_MISSES_AT_MOST_S = 0.3
-"""A partial transcript that reads finished and missed no more than this (half of it is silence) is offered to the
-final decode as a draft: a word takes longer."""
+DRAFT_MISSES_AT_MOST_S = 0.13
+"""A partial transcript that reads finished and missed no more sound than this is offered to the final decode as a
+draft. The shortest words take longer, and a draft cannot be asked whether another word follows it."""
+
+SILENT_SHARE = 0.01
+"""Below this share of the loudest level (-40 dB) there is no sound."""
 
 
 class FasterWhisper(SpeechToText):
@@ -116,7 +119,7 @@ class WhisperStream(RecognitionStream):
         if len(window) < RECOGNITION_RATE // 20:
             return Transcript(self._committed, self._committed, final, self._language)
         try:
-            draft = self._draft(len(window)) if final else None
+            draft = self._draft(window) if final else None
             hypothesis = self._hypothesis(window, self._beam_size if final else 1, is_cancelled, draft)
         except Cancelled:
             raise
@@ -152,12 +155,13 @@ class WhisperStream(RecognitionStream):
         cut = _quietest(window)
         return self._judged(self._hypothesis(window[:cut], self._beam_size, is_cancelled)), cut
 
-    def _draft(self, samples: int) -> Hypothesis | None:
-        """What the newest decode heard, if that may be all of a window of `samples`."""
+    def _draft(self, window: Samples) -> Hypothesis | None:
+        """What the newest decode heard, if that may be all of the window."""
         last = self._last
-        if last is None or samples - last.samples > DRAFT_MISSES_AT_MOST_S * RECOGNITION_RATE:
+        if last is None or not last.transcript.reads_finished:
             return None
-        return last.hypothesis if last.transcript.reads_finished else None
+        missed = _sounding_end(window) - last.samples
+        return last.hypothesis if missed <= DRAFT_MISSES_AT_MOST_S * RECOGNITION_RATE else None
 
     def _hypothesis(
         self, window: Samples, beam_size: int, is_cancelled: IsCancelled, draft: Hypothesis | None = None
@@ -229,6 +233,15 @@ class WhisperStream(RecognitionStream):
 
 def _joined(before: str, after: str) -> str:
     return f"{before} {after}".strip()
+
+
+def _sounding_end(window: Samples) -> int:
+    """One past the last 10 ms that hold sound."""
+    block = RECOGNITION_RATE // 100
+    blocks = np.square(window[: len(window) // block * block].reshape(-1, block)).mean(axis=1)
+    if not len(blocks):
+        return len(window)
+    return (int(np.flatnonzero(blocks >= SILENT_SHARE**2 * blocks.max())[-1]) + 1) * block
 
 
 def _quietest(window: Samples) -> int:

@@ -41,10 +41,11 @@ class ClauseChunking:
     phrase_later: int = 240  # a sentence of 16 s without a comma
     longest: int = 400  # text without any of the above (base64, endless lists) is cut at a space, or right here
     growth: float = 3.0
-    eager_first_stop: bool = True
-    """Whether a full stop that is the newest character ends the first clause when a plain word is before it. Waiting
-    for the character after it costs a token (45 ms), at the end of a one-sentence reply too, whose end is a token of
-    its own. What it risks is a pause in "example.com" where the model's tokens split it behind the stop."""
+    eager_first: bool = True
+    """Whether the first clause is cut as if the newest character ended its word: a full stop after a plain word, a word
+    that opens a phrase. Waiting for the character after it costs a token (25 to 45 ms), at the end of a one-sentence
+    reply too, whose end is a token of its own. What it risks is a pause in "example.com" where the model's tokens split
+    it behind the stop, and one before "together" where they split it behind "to"."""
 
 
 _PHRASE_WORDS = 3
@@ -78,7 +79,7 @@ class ClauseChunker:
     """Feed the deltas of one reply, then `finish`.
 
     The clauses partition the text. Where they are cut depends on the text alone, not on how it came in deltas, but
-    for `ClauseChunking.eager_first_stop`.
+    for `ClauseChunking.eager_first`.
     """
 
     def __init__(self, chunking: ClauseChunking | None = None) -> None:
@@ -195,7 +196,7 @@ class ClauseChunker:
         return end, "sentence"
 
     def _is_eager(self, index: int) -> bool:
-        if not self._chunking.eager_first_stop or self._cut_size or index + 1 < len(self._pending):
+        if not self._is_newest(index + 1):
             return False
         word = self._token_before(index)
         return len(word) >= 3 and word.isalpha() and not keeps_stop(word) and not needs_following(word)
@@ -210,11 +211,15 @@ class ClauseChunker:
             return None
         end = index + 1
         if not self._at(end).isdigit():
-            while self._at(end).isalpha():
+            while not self._is_newest(end) and self._at(end).isalpha():
                 end += 1
-            if not self._is_space(end):
+            if not self._is_newest(end) and not self._is_space(end):
                 return None
         return (index, "phrase") if opens_phrase(self._pending[index + 1 : end + 1].rstrip(), before) else None
+
+    def _is_newest(self, index: int) -> bool:
+        """Whether the text so far ends at `index` and the first clause should not wait for more."""
+        return self._chunking.eager_first and not self._cut_size and index == len(self._pending)
 
     def _longest_cut(self, index: int) -> int:
         for end in range(index, index // 2, -1):
