@@ -11,7 +11,10 @@ class LLMArguments:
 
     model: str = field(
         default="qwen2.5-coder-0.5b",
-        metadata={"help": "GGUF model: qwen2.5-coder-0.5b, smollm2, a path, or a hub id as owner/repository/file.gguf"},
+        metadata={
+            "help": "GGUF model: qwen2.5-coder-0.5b, smollm2, a path, or a hub id as owner/repository/file.gguf; "
+            "with --llm openai the name of a model of that server"
+        },
     )
     context_tokens: int = field(default=4096, metadata={"help": "context of one conversation, prompt and answer"})
     slots: int = field(default=4, metadata={"help": "conversations whose cache stays warm at the same time"})
@@ -21,3 +24,19 @@ class LLMArguments:
     max_tokens: int = field(default=400, metadata={"help": "longest answer in tokens when the client sets no limit"})
     temperature: float = field(default=0.0, metadata={"help": "0: always the likeliest token"})
     batch_tokens: int = field(default=16, metadata={"help": "prompt tokens read between two looks at a cancel"})
+    base_url: str = field(
+        default="",
+        metadata={"help": "with --llm openai: the server's address, such as http://127.0.0.1:11434/v1 (Ollama)"},
+    )
+    api: str = field(
+        default="chat-completions",
+        metadata={"help": "with --llm openai: which of its interfaces", "choices": ("chat-completions", "responses")},
+    )
+    api_key_file: str = field(
+        default="",
+        metadata={"help": "with --llm openai: file whose first line is the key; else the variable S2S_LLM_API_KEY"},
+    )
+    timeout_s: float = field(
+        default=30.0,
+        metadata={"help": "with --llm openai: longest silence of the server, in seconds", "minimum": 0.1},
+    )
