@@ -10,7 +10,7 @@ from speech_to_speech import __version__
 from speech_to_speech.arguments_classes.parsing import StrictParser, add_options, configuration_from
 from speech_to_speech.errors import SpeechToSpeechError
 
-COMMANDS = ("serve", "talk", "demo", "download", "models", "bench")
+COMMANDS = ("serve", "talk", "demo", "download", "models", "voices", "doctor", "bench")
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -53,6 +53,8 @@ def _parser() -> StrictParser:
     _add_demo(commands)
     _add_download(commands)
     _add_models(commands)
+    _add_voices(commands)
+    _add_doctor(commands)
     _add_bench(commands)
     return parser
 
@@ -111,6 +113,24 @@ def _add_models(commands: argparse._SubParsersAction[StrictParser]) -> None:
     parser.set_defaults(run=_models)
 
 
+def _add_voices(commands: argparse._SubParsersAction[StrictParser]) -> None:
+    parser = commands.add_parser(
+        "voices", help="list the voices", description="The voices of every installed speech-synthesis backend."
+    )
+    parser.set_defaults(run=_voices)
+
+
+def _add_doctor(commands: argparse._SubParsersAction[StrictParser]) -> None:
+    parser = commands.add_parser(
+        "doctor",
+        help="say what works on this machine",
+        description="What works on this machine, what does not, why, and the line that mends it.",
+    )
+    parser.add_argument("--json", action="store_true", help="for programs")
+    add_options(parser)
+    parser.set_defaults(run=_doctor)
+
+
 def _add_bench(commands: argparse._SubParsersAction[StrictParser]) -> None:
     parser = commands.add_parser("bench", help="measure this machine", description="Measure this machine.")
     benches = parser.add_subparsers(title="benchmarks", metavar="BENCHMARK", required=True)
@@ -151,6 +171,19 @@ def _models(_namespace: argparse.Namespace) -> int:
 
     print_models(describe())
     return 0
+
+
+def _voices(_namespace: argparse.Namespace) -> int:
+    from speech_to_speech.doctor.voices import print_voices
+
+    print_voices()
+    return 0
+
+
+def _doctor(namespace: argparse.Namespace) -> int:
+    from speech_to_speech.doctor.report import doctor
+
+    return doctor(configuration_from(namespace), as_json=namespace.json)
 
 
 def _bench_turn(namespace: argparse.Namespace) -> int:

@@ -6,10 +6,11 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterator
 
 from speech_to_speech.arguments_classes.llm_arguments import LLMArguments
+from speech_to_speech.backend import Backend
 from speech_to_speech.stage_types import GenerateRequest, GenerationPiece, IsCancelled, LanguageModelCapabilities
 
 
-class LanguageModel(ABC):
+class LanguageModel(Backend, ABC):
     """A loaded language model."""
 
     @classmethod

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import email.utils
 import json
+import os
 import queue
 import threading
 import time
@@ -180,4 +181,6 @@ def _retry_after_s(headers: Mapping[str, str]) -> float | None:
 def _describe(error: Exception) -> str:
     if isinstance(error, asyncio.TimeoutError):
         return "it did not answer in time"
+    if isinstance(error, aiohttp.ClientConnectorError):
+        return f"cannot connect: {os.strerror(error.os_error.errno or 0)}"
     return " ".join(f"{type(error).__name__}: {error}".split())[:_LONGEST_MESSAGE]

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from speech_to_speech.arguments_classes.llm_arguments import LLMArguments
+from speech_to_speech.backend import Requirement
 from speech_to_speech.errors import StageError
 from speech_to_speech.LLM.answer_reader import AnswerReader
 from speech_to_speech.LLM.base import LanguageModel
@@ -34,6 +35,8 @@ from speech_to_speech.stage_types import (
 
 class LlamaCpp(LanguageModel):
     """One model with a KV cache per slot. Each conversation is pinned to a slot, so its history is read only once."""
+
+    requirements = (Requirement("xllamacpp", "xllamacpp"),)
 
     def __init__(self, server: LlamaServer, arguments: LLMArguments) -> None:
         self._server = server

@@ -58,12 +58,16 @@ class OpenAICompatible(LanguageModel):
         self._windows_lock = threading.Lock()
 
     @classmethod
+    def check(cls, arguments: LLMArguments) -> None:
+        """Ask the server for its models."""
+        cls.load(arguments, threads=1).close()
+
+    @classmethod
     def load(cls, arguments: LLMArguments, threads: int) -> OpenAICompatible:
         url = urlsplit(arguments.base_url)
         if url.scheme not in ("http", "https") or not url.netloc:
-            raise ConfigurationError(
-                f"--llm openai needs --llm_base_url, such as http://127.0.0.1:11434/v1 (got '{arguments.base_url}')"
-            )
+            given = f", not '{arguments.base_url}'" if arguments.base_url else ""
+            raise ConfigurationError(f"--llm openai needs --llm_base_url, such as http://127.0.0.1:11434/v1{given}")
         key = _api_key(arguments)
         headers = {"Authorization": f"Bearer {key}"} if key else {}
         streams = EventStreams(arguments.base_url, headers, arguments.timeout_s)

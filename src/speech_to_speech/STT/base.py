@@ -5,6 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 
 from speech_to_speech.arguments_classes.stt_arguments import STTArguments
+from speech_to_speech.backend import Backend
 from speech_to_speech.stage_types import IsCancelled, Samples, SpeechToTextCapabilities, Transcript
 
 
@@ -26,7 +27,7 @@ class RecognitionStream(ABC):
         """
 
 
-class SpeechToText(ABC):
+class SpeechToText(Backend, ABC):
     """A loaded recogniser."""
 
     @classmethod

@@ -8,6 +8,7 @@ from itertools import takewhile
 import numpy as np
 
 from speech_to_speech.arguments_classes.stt_arguments import STTArguments
+from speech_to_speech.backend import Requirement
 from speech_to_speech.errors import Cancelled, ModelLoadError, StageError
 from speech_to_speech.models import resolve
 from speech_to_speech.stage_types import (
@@ -46,6 +47,8 @@ SILENT_SHARE = 0.01
 
 class FasterWhisper(SpeechToText):
     """One model for all utterances."""
+
+    requirements = (Requirement("ctranslate2", "ctranslate2"), Requirement("tokenizers", "tokenizers"))
 
     def __init__(self, decoder: WhisperDecoder, *, language: str, beam_size: int) -> None:
         self._decoder = decoder

@@ -6,16 +6,22 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterator
 
 from speech_to_speech.arguments_classes.tts_arguments import TTSArguments
+from speech_to_speech.backend import Backend
 from speech_to_speech.stage_types import IsCancelled, Samples, TextToSpeechCapabilities
 
 
-class TextToSpeech(ABC):
+class TextToSpeech(Backend, ABC):
     """A loaded synthesiser."""
 
     @classmethod
     @abstractmethod
     def load(cls, arguments: TTSArguments, threads: int) -> TextToSpeech:
         """Load the model. Raises `ModelLoadError`, `AssetError`, `MissingDependencyError`."""
+
+    @classmethod
+    def voice_names(cls) -> tuple[str, ...]:
+        """Voices that `--tts_voice` takes and that are known without loading a model; there may be more."""
+        return ()
 
     @property
     @abstractmethod

@@ -14,7 +14,8 @@ import numpy as np
 
 from speech_to_speech import models
 from speech_to_speech.arguments_classes.tts_arguments import TTSArguments
-from speech_to_speech.errors import Cancelled, MissingDependencyError, ModelLoadError, StageError
+from speech_to_speech.backend import Requirement
+from speech_to_speech.errors import Cancelled, ModelLoadError, StageError
 from speech_to_speech.stage_types import IsCancelled, Samples, TextToSpeechCapabilities
 from speech_to_speech.TTS.base import TextToSpeech
 from speech_to_speech.TTS.espeak_text import for_espeak
@@ -42,12 +43,15 @@ class PiperTTS(TextToSpeech):
             languages=(language,) if language else (),
         )
 
+    requirements = (Requirement("piper", "piper-tts", "local"),)
+
+    @classmethod
+    def voice_names(cls) -> tuple[str, ...]:
+        return (TTSArguments().voice,)
+
     @classmethod
     def load(cls, arguments: TTSArguments, threads: int) -> PiperTTS:
-        try:
-            import piper  # noqa: F401
-        except ImportError as error:
-            raise MissingDependencyError("piper-tts", "local") from error
+        cls.check(arguments)
         path = models.resolve("tts", arguments.voice)
         try:
             description = json.loads(Path(f"{path}.json").read_text(encoding="utf-8"))

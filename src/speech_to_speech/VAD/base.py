@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from speech_to_speech.arguments_classes.vad_arguments import VADArguments
+from speech_to_speech.backend import Backend
 from speech_to_speech.stage_types import Samples
 
 
@@ -16,7 +17,7 @@ class VoiceActivityState:
     """What a detector remembers of one session between frames. Backends subclass it."""
 
 
-class VoiceActivityDetector(ABC):
+class VoiceActivityDetector(Backend, ABC):
     """Says for each 32 ms frame of each session how likely it holds speech."""
 
     @classmethod
@@ -36,7 +37,7 @@ class VoiceActivityDetector(ABC):
         """
 
 
-class TurnDetector(ABC):
+class TurnDetector(Backend, ABC):
     """Says how likely the user has finished speaking, judging by sound."""
 
     @classmethod

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from speech_to_speech.arguments_classes.vad_arguments import VADArguments
+from speech_to_speech.backend import Requirement
 from speech_to_speech.models import resolve
 from speech_to_speech.stage_types import RECOGNITION_RATE, VAD_FRAME_SAMPLES
 from speech_to_speech.VAD.base import VoiceActivityDetector, VoiceActivityState
@@ -30,6 +31,8 @@ class SileroState(VoiceActivityState):
 
 class SileroVAD(VoiceActivityDetector):
     """Silero's model on onnxruntime. Tensor names and the 64-sample context are those of its own `OnnxWrapper`."""
+
+    requirements = (Requirement("onnxruntime", "onnxruntime"),)
 
     def __init__(self, model: Any) -> None:
         self._model = model

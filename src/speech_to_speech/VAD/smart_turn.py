@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from speech_to_speech.arguments_classes.vad_arguments import VADArguments
+from speech_to_speech.backend import Requirement
 from speech_to_speech.models import resolve
 from speech_to_speech.stage_types import RECOGNITION_RATE, Samples
 from speech_to_speech.VAD.base import TurnDetector
@@ -20,6 +21,8 @@ _WINDOW_SAMPLES = 8 * RECOGNITION_RATE
 
 class SmartTurn(TurnDetector):
     """A Whisper-tiny encoder with a classifier on top; its output is already a probability."""
+
+    requirements = (Requirement("onnxruntime", "onnxruntime"),)
 
     def __init__(self, model: Any) -> None:
         self._model = model

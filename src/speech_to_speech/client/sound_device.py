@@ -105,11 +105,21 @@ class SoundDevice(AudioDevice):
 _NAMES = {"input": "microphone", "output": "speaker"}
 
 
-def _open(sounddevice: Any, kind: str, callback: Any, finished_callback: Any) -> Any:
+def sound_devices() -> dict[str, str]:
+    """The names of the default microphone and speaker. Raises a `SpeechToSpeechError` of one line."""
+    sounddevice = _import_sounddevice()
+    return {name: str(_device(sounddevice, kind)["name"]) for kind, name in _NAMES.items()}
+
+
+def _device(sounddevice: Any, kind: str) -> Any:
     try:
-        sounddevice.query_devices(kind=kind)
+        return sounddevice.query_devices(kind=kind)
     except (ValueError, sounddevice.PortAudioError) as error:
         raise ConfigurationError(f"no {_NAMES[kind]} was found on this machine; {_INSTEAD}") from error
+
+
+def _open(sounddevice: Any, kind: str, callback: Any, finished_callback: Any) -> Any:
+    _device(sounddevice, kind)
     stream_class = sounddevice.RawInputStream if kind == "input" else sounddevice.RawOutputStream
     try:
         return stream_class(

@@ -10,7 +10,7 @@ from typing import Any
 from speech_to_speech.arguments_classes import Configuration
 from speech_to_speech.errors import ConfigurationError, ModelLoadError, SpeechToSpeechError
 from speech_to_speech.LLM.base import LanguageModel
-from speech_to_speech.runtime.cpu_budget import apply_wait_policy, available_cores, cpu_budget
+from speech_to_speech.runtime.cpu_budget import CPUBudget, apply_wait_policy, available_cores, cpu_budget
 from speech_to_speech.STT.base import SpeechToText
 from speech_to_speech.TTS.base import TextToSpeech
 from speech_to_speech.VAD.base import TurnDetector, VoiceActivityDetector
@@ -35,19 +35,27 @@ def backend_names(stage: str) -> list[str]:
     return sorted({point.name for point in entry_points(group=ENTRY_POINT_PREFIX + stage)})
 
 
+def backend_class(stage: str, name: str) -> Any:
+    """The class of a backend. Raises `ConfigurationError` for an unknown name, `ModelLoadError` for a broken one."""
+    backend = _entry_point(stage, name)
+    try:
+        return backend.load()
+    except Exception as error:
+        raise ModelLoadError(f"--{stage} {name}: {type(error).__name__}: {error}") from error
+
+
+def arguments_of(stage: str, configuration: Configuration) -> Any:
+    """The options of a stage's backends. Both detectors share theirs."""
+    return getattr(configuration, "vad" if stage == "turn" else stage)
+
+
 def load_stages(configuration: Configuration) -> Stages:
     """Load every stage's model. Raises a `SpeechToSpeechError` naming what cannot be loaded."""
     apply_wait_policy()
     pipeline = configuration.pipeline
     budget = cpu_budget(pipeline.threads or available_cores())
-    chosen = {stage: _entry_point(stage, getattr(pipeline, stage)) for stage in STAGES}
-    return Stages(
-        vad=_load(chosen["vad"], configuration.vad, budget.vad),
-        turn=_load(chosen["turn"], configuration.vad, budget.turn),
-        stt=_load(chosen["stt"], configuration.stt, budget.stt),
-        llm=_load(chosen["llm"], configuration.llm, budget.llm),
-        tts=_load(chosen["tts"], configuration.tts, budget.tts),
-    )
+    chosen = {stage: backend_class(stage, getattr(pipeline, stage)) for stage in STAGES}
+    return Stages(**{stage: _load(stage, chosen[stage], configuration, budget) for stage in STAGES})
 
 
 def _entry_point(stage: str, name: str) -> EntryPoint:
@@ -59,11 +67,11 @@ def _entry_point(stage: str, name: str) -> EntryPoint:
     return points[name]
 
 
-def _load(backend: EntryPoint, arguments: object, threads: int) -> Any:
+def _load(stage: str, backend: Any, configuration: Configuration, budget: CPUBudget) -> Any:
     try:
-        return backend.load().load(arguments, threads)
+        return backend.load(arguments_of(stage, configuration), getattr(budget, stage))
     except SpeechToSpeechError:
         raise
     except Exception as error:
-        flag = f"--{backend.group.removeprefix(ENTRY_POINT_PREFIX)} {backend.name}"
+        flag = f"--{stage} {getattr(configuration.pipeline, stage)}"
         raise ModelLoadError(f"{flag}: {type(error).__name__}: {error}") from error
