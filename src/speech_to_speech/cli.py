@@ -137,6 +137,7 @@ def _add_bench(commands: argparse._SubParsersAction[StrictParser]) -> None:
     turn = benches.add_parser("turn", help="last word → first sound, from recordings of whole turns")
     turn.add_argument("--json", metavar="FILE", help="write every measurement here")
     turn.add_argument("--repeat", type=int, default=2, help="times each question is played (default: 2)")
+    turn.add_argument("--sessions", type=int, default=1, help="conversations at the same time (default: 1)")
     add_options(turn)
     turn.set_defaults(run=_bench_turn)
 
@@ -189,7 +190,9 @@ def _doctor(namespace: argparse.Namespace) -> int:
 def _bench_turn(namespace: argparse.Namespace) -> int:
     from speech_to_speech.bench.turn import bench_turn
 
-    return bench_turn(configuration_from(namespace), repeat=namespace.repeat, json_path=namespace.json)
+    return bench_turn(
+        configuration_from(namespace), repeat=namespace.repeat, sessions=namespace.sessions, json_path=namespace.json
+    )
 
 
 if __name__ == "__main__":

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import dataclasses
 import json
+import os
 import platform
 import time
 from collections.abc import Sequence
@@ -19,6 +20,7 @@ from speech_to_speech.arguments_classes import Configuration
 from speech_to_speech.bench.questions import Question, all_questions
 from speech_to_speech.bench.recorded_turn import RecordedTurn, record_turn
 from speech_to_speech.conversation.reply import Pacing
+from speech_to_speech.errors import ConfigurationError
 from speech_to_speech.runtime.backends import Stages, load_stages
 from speech_to_speech.runtime.cpu_budget import available_cores
 from speech_to_speech.runtime.inline import InlineRuntime
@@ -52,12 +54,21 @@ def policies() -> list[Policy]:
     ]
 
 
-def bench_turn(configuration: Configuration, *, repeat: int, json_path: str | None) -> int:
-    """Run the benchmark and print its table; returns 0 when every question was answered, else 1."""
+WAIT_VARIABLES = ("OMP_WAIT_POLICY", "GOMP_SPINCOUNT", "KMP_BLOCKTIME")
+"""How idle threads wait: what the CPU budget sets, unless the user has."""
+
+
+def bench_turn(configuration: Configuration, *, repeat: int, sessions: int, json_path: str | None) -> int:
+    """Run the benchmark and print its table; returns 0 when every question was answered, else 1.
+
+    `sessions` questions are asked at the same time, each in a conversation of its own.
+    """
+    if repeat < 1 or sessions < 1:
+        raise ConfigurationError("--repeat and --sessions: expected at least 1")
     stages = load_stages(configuration)
     runtime = InlineRuntime(stages)
     try:
-        turns = asyncio.run(_measure(runtime, configuration, stages, repeat))
+        turns = asyncio.run(_measure(runtime, configuration, stages, repeat, sessions))
     finally:
         runtime.close()
     report = {
@@ -67,6 +78,8 @@ def bench_turn(configuration: Configuration, *, repeat: int, json_path: str | No
         "models": {stage: getattr(configuration, stage).model for stage in ("stt", "llm")}
         | {"tts": configuration.tts.voice},
         "repeat": repeat,
+        "sessions": sessions,
+        "waiting": {name: os.environ.get(name, "") for name in WAIT_VARIABLES},
         "summary": {name: summary(recorded) for name, recorded in turns.items()},
         "turns": {name: [dataclasses.asdict(turn) for turn in recorded] for name, recorded in turns.items()},
     }
@@ -77,7 +90,7 @@ def bench_turn(configuration: Configuration, *, repeat: int, json_path: str | No
 
 
 async def _measure(
-    runtime: InlineRuntime, configuration: Configuration, stages: Stages, repeat: int
+    runtime: InlineRuntime, configuration: Configuration, stages: Stages, repeat: int, sessions: int
 ) -> dict[str, list[RecordedTurn]]:
     questions = all_questions(stages.tts)
     turns: dict[str, list[RecordedTurn]] = {policy.name: [] for policy in policies()}
@@ -85,13 +98,20 @@ async def _measure(
         urls = {policy.name: await _serve(stack, runtime, configuration, policy) for policy in policies()}
         total = repeat * len(questions) * len(urls)
         began = time.monotonic()
-        for question in [question for _ in range(repeat) for question in questions]:
+        for group in asked_together(questions, sessions) * repeat:
             for policy in policies():
-                recorded = await record_turn(urls[policy.name], question, policy.session)
-                turns[policy.name].append(recorded)
-                count = sum(map(len, turns.values()))
-                print(_line(count, total, policy, question, recorded, time.monotonic() - began), flush=True)
+                playing = [record_turn(urls[policy.name], question, policy.session) for question in group]
+                for question, recorded in zip(group, await asyncio.gather(*playing), strict=True):
+                    turns[policy.name].append(recorded)
+                    count = sum(map(len, turns.values()))
+                    print(_line(count, total, policy, question, recorded, time.monotonic() - began), flush=True)
     return turns
+
+
+def asked_together(questions: Sequence[Question], sessions: int) -> list[list[Question]]:
+    """Each question once, in groups of `sessions`, far neighbours together: they are of other voices and lengths."""
+    groups = -(-len(questions) // sessions)
+    return [list(questions[first::groups]) for first in range(groups)]
 
 
 async def _serve(stack: AsyncExitStack, runtime: InlineRuntime, configuration: Configuration, policy: Policy) -> str:
