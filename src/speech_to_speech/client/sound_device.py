@@ -46,11 +46,14 @@ class SoundDevice(AudioDevice):
 
     async def blocks(self) -> AsyncIterator[Block]:
         self._loop = asyncio.get_running_loop()
-        if self._speaker is not None:
-            self._speaker.start()
-        self._microphone.start()
-        while (block := await self._arrived.get()) is not None:
-            yield block
+        try:
+            if self._speaker is not None:
+                self._speaker.start()
+            self._microphone.start()
+            while (block := await self._arrived.get()) is not None:
+                yield block
+        finally:  # the callbacks must not wake a loop that is being closed
+            self._loop = None
         raise SpeechToSpeechError("the sound device stopped; was it unplugged?")
 
     def play(self, pcm: bytes) -> None:
