@@ -67,7 +67,7 @@ def test_yaml_uses_the_same_names_and_flags_win(tmp_path: Path) -> None:
     ("content", "reason"),
     [
         ("stt_modle: x", "unknown key 'stt_modle'; did you mean 'stt_model'?"),
-        ("port: [1]", "--port .*expected a whole number"),
+        ("port: [1]", r"server.yaml: port .*expected a whole number"),
         ("port: 1.5", "expected a whole number"),
         ("- a\n- b", "expected names and values"),
         ("a: b: c", "--config"),

@@ -98,6 +98,6 @@ def test_a_flush_drops_what_was_not_played() -> None:
 
 def test_a_file_of_another_rate_is_converted(tmp_path: Path) -> None:
     path = tmp_path / "question.wav"
-    write_wav(path, np.zeros(16_000, np.float32), 16_000)
+    write_wav(path, np.full(16_000, 0.1, np.float32), 16_000)
     device = FileDevice.open(path)
     assert len(device._pcm) == 24_000 * 2

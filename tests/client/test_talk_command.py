@@ -39,7 +39,7 @@ from speech_to_speech.client.talk import device_for
 
 
 @contextmanager
-def served(script: Script) -> Iterator[str]:
+def served(script: Script, require_key: str = "") -> Iterator[str]:
     """A scripted server in a thread of its own; gives its address."""
     address: list[str] = []
     listening = threading.Event()
@@ -47,7 +47,7 @@ def served(script: Script) -> Iterator[str]:
     ended = asyncio.Event()
 
     async def serve() -> None:
-        async with serving(script) as server:
+        async with serving(script, require_key=require_key) as server:
             address.append(server.url)
             listening.set()
             await ended.wait()
@@ -223,3 +223,49 @@ def test_open_speakers_are_echo_cancelled_headphones_are_not(monkeypatch: pytest
 
 def test_a_file_is_not_echo_cancelled(question: str) -> None:
     assert isinstance(device_for(arguments(input=question)), FileDevice)
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        (["--output", "{folder}"], "--output {folder}: this is a folder"),
+        (["--events", "{folder}/none/e.jsonl"], "--events {folder}/none/e.jsonl: there is no such folder"),
+        (["--output", "{wav}"], "--output {wav}: this is the file of --input; choose another"),
+        (["--events", "{folder}/a", "--output", "{folder}/a"], "--events {folder}/a: this is the file of --output"),
+        (["--timeout", "0"], "--timeout 0: expected more than 0 seconds"),
+        (["--url", "ws://127.0.0.1:9", "--llm_model", "x"], "--llm_model is for a server started here"),
+        (["--url", "ws://127.0.0.1:9", "--api_key_file", "{folder}/key"], "--api_key_file {folder}/key: No such file"),
+    ],
+)
+def test_what_cannot_be_is_refused_before_a_conversation_is_held(
+    given: list[str], message: str, question: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    wav = Path(question)
+    recorded = wav.read_bytes()
+    given = [text.format(folder=tmp_path, wav=wav) for text in given]
+
+    assert main(["talk", "--input", str(wav), *given]) == 1
+    assert message.format(folder=tmp_path, wav=wav) in capsys.readouterr().err
+    assert wav.read_bytes() == recorded
+
+
+def test_silence_is_not_played_for_a_minute(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    with wave.open(str(tmp_path / "silence.wav"), "wb") as silence:
+        silence.setnchannels(1)
+        silence.setsampwidth(2)
+        silence.setframerate(24_000)
+        silence.writeframes(bytes(4800))
+
+    assert main(["talk", "--url", "ws://127.0.0.1:9", "--input", str(tmp_path / "silence.wav")]) == 1
+    assert "there is no sound in it" in capsys.readouterr().err
+
+
+def test_the_key_of_the_file_is_sent(question: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "key").write_text("sesame\n")
+    with served(answer, require_key="sesame") as url:
+        given = ["--input", question, "--output", str(tmp_path / "a.wav")]
+        assert main(["talk", "--url", url, "--api_key_file", str(tmp_path / "key"), *given]) == 0
+        capsys.readouterr()
+        (tmp_path / "key").write_text("mellon\n")
+        assert main(["talk", "--url", url, "--api_key_file", str(tmp_path / "key"), *given]) == 1
+        assert "refuses this API key" in capsys.readouterr().err

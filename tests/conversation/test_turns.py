@@ -196,6 +196,16 @@ def test_a_user_who_speaks_on_after_a_full_sentence_is_answered_once() -> None:
     assert [role for role, _ in session.conversation()] == ["user", "assistant"]
 
 
+def test_pauses_shorter_than_a_decode_do_not_starve_the_transcript() -> None:
+    """Each pause asks for a final transcript; were it cancelled when the user goes on, none would ever come."""
+    said = [Said(0.5 + n, 1.3 + n, f"word {n} and") for n in range(6)]
+    session = VirtualSession(said, stt_s=0.9, p_complete=lambda time: 0.0).run(10)
+
+    read = [t for t, r in session.requests if isinstance(r, GenerateRequest) and r.prefill_only]
+    assert [time for time in read if time < said[-1].start]
+    assert session.conversation()[0] == ("user", " ".join(part.text for part in said))
+
+
 def test_a_question_taken_back_before_its_transcript_is_not_answered_alone() -> None:
     """The first turn's guess is held behind the gate when the user begins again; both are answered by one reply."""
     script = [Said(0.5, 2.0, "What is the capital of France?"), Said(2.6, 3.6, "No, of Spain.")]

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import os
 import threading
 from collections.abc import Iterator
 from contextlib import closing
-from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
+from speech_to_speech.arguments_classes.key_file import read_key
 from speech_to_speech.arguments_classes.llm_arguments import LLMArguments
 from speech_to_speech.errors import ConfigurationError, ModelLoadError, StageError
 from speech_to_speech.LLM.answer_reader import AnswerReader
@@ -68,7 +67,7 @@ class OpenAICompatible(LanguageModel):
         if url.scheme not in ("http", "https") or not url.netloc:
             given = f", not '{arguments.base_url}'" if arguments.base_url else ""
             raise ConfigurationError(f"--llm openai needs --llm_base_url, such as http://127.0.0.1:11434/v1{given}")
-        key = _api_key(arguments)
+        key = read_key("--llm_api_key_file", arguments.api_key_file, KEY_VARIABLE)
         headers = {"Authorization": f"Bearer {key}"} if key else {}
         streams = EventStreams(arguments.base_url, headers, arguments.timeout_s)
         try:
@@ -220,18 +219,6 @@ def _chosen_model(streams: EventStreams, arguments: LLMArguments) -> str:
 
 def _key_refused(url: str, error: HTTPStatusError) -> str:
     return f"{url} refuses the key ({error}); give it with --llm_api_key_file FILE or {KEY_VARIABLE}"
-
-
-def _api_key(arguments: LLMArguments) -> str:
-    if not arguments.api_key_file:
-        return os.environ.get(KEY_VARIABLE, "").strip()
-    try:
-        lines = Path(arguments.api_key_file).read_text(encoding="utf-8").splitlines()
-    except (OSError, UnicodeDecodeError) as error:
-        raise ConfigurationError(f"--llm_api_key_file {arguments.api_key_file}: {error}") from error
-    if not lines or not lines[0].strip():
-        raise ConfigurationError(f"--llm_api_key_file {arguments.api_key_file}: the first line is empty")
-    return lines[0].strip()
 
 
 def _usage(counted: dict[str, Any]) -> Usage:

@@ -30,7 +30,8 @@ CONTEXT_MARGIN_S = 4.0
 """Silence after the speech that the model needs to see its end."""
 
 WINDOW_S = 26.0
-"""Longer audio is decoded window by window; a window's text is final once the next one begins."""
+"""Longer audio is decoded window by window; a window's text is final once the next one begins. Shorter windows lose
+words of speech that repeats itself where they are cut."""
 
 LANGUAGE_KNOWN_AFTER_S = 2.0
 LANGUAGE_CERTAIN_AFTER_S = 1.0
@@ -116,7 +117,7 @@ class WhisperStream(RecognitionStream):
         self._chunks.append(samples)
 
     def decode(self, *, final: bool, is_cancelled: IsCancelled) -> Transcript:
-        window = self._window(is_cancelled)
+        window = self._window()
         if self._last is not None and self._last.samples == len(window) and (self._last.final or not final):
             return self._last.transcript
         if len(window) < RECOGNITION_RATE // 20:
@@ -132,11 +133,13 @@ class WhisperStream(RecognitionStream):
         self._last = _Heard(len(window), final, hypothesis, transcript)
         return transcript
 
-    def _window(self, is_cancelled: IsCancelled) -> Samples:
-        """The audio not yet committed, at most `WINDOW_S` of it: older windows are decoded and committed here."""
+    def _window(self) -> Samples:
+        """The audio not yet committed, at most `WINDOW_S` of it. Older windows are decoded and committed here, be it
+        cancelled or not, so that every decode brings the utterance forward.
+        """
         window = np.concatenate(self._chunks) if self._chunks else np.zeros(0, np.float32)
         while len(window) > WINDOW_S * RECOGNITION_RATE:
-            text, cut = self._stable_part(window) if self._stable else self._first_part(window, is_cancelled)
+            text, cut = self._stable_part(window) if self._stable else self._first_part(window)
             self._committed = _joined(self._committed, text)
             self._stable, self._previous, self._last = (), [], None
             window = window[cut:]
@@ -147,16 +150,16 @@ class WhisperStream(RecognitionStream):
     def _stable_part(self, window: Samples) -> tuple[str, int]:
         """What is stable already, and the sample where it ends."""
         heard = window[: int(WINDOW_S * RECOGNITION_RATE)]
-        encoded = self._decoder.encode(heard, FULL_CONTEXT_S)
+        encoded = self._decoder.encode(heard, WINDOW_S + CONTEXT_MARGIN_S)
         prompt = self._decoder.prompt(self._language or "en", self._spelling)
         tokens = [token for word in self._previous for token in word]
         cut = self._decoder.end_of(encoded, prompt, tokens, len(self._stable), len(heard))
         return " ".join(self._decoder.text(self._stable).split()), max(cut, RECOGNITION_RATE)
 
-    def _first_part(self, window: Samples, is_cancelled: IsCancelled) -> tuple[str, int]:
+    def _first_part(self, window: Samples) -> tuple[str, int]:
         """The window up to a quiet point, decoded."""
         cut = _quietest(window)
-        return self._judged(self._hypothesis(window[:cut], self._beam_size, is_cancelled)), cut
+        return self._judged(self._hypothesis(window[:cut], self._beam_size, lambda: False)), cut
 
     def _draft(self, window: Samples) -> Hypothesis | None:
         """What the newest decode heard, if that may be all of the window."""

@@ -16,14 +16,25 @@ class LLMArguments:
             "with --llm openai the name of a model of that server"
         },
     )
-    context_tokens: int = field(default=4096, metadata={"help": "context of one conversation, prompt and answer"})
-    slots: int = field(default=4, metadata={"help": "conversations whose cache stays warm at the same time"})
-    cache_ram_mib: int = field(
-        default=256, metadata={"help": "memory for caches of conversations that lost their slot, MiB; 0: none"}
+    context_tokens: int = field(
+        default=4096, metadata={"help": "context of one conversation, prompt and answer", "minimum": 256}
     )
-    max_tokens: int = field(default=400, metadata={"help": "longest answer in tokens when the client sets no limit"})
-    temperature: float = field(default=0.0, metadata={"help": "0: always the likeliest token"})
-    batch_tokens: int = field(default=16, metadata={"help": "prompt tokens read between two looks at a cancel"})
+    slots: int = field(
+        default=4, metadata={"help": "conversations whose cache stays warm at the same time", "minimum": 1}
+    )
+    cache_ram_mib: int = field(
+        default=256,
+        metadata={"help": "memory for caches of conversations that lost their slot, MiB; 0: none", "minimum": 0},
+    )
+    max_tokens: int = field(
+        default=400, metadata={"help": "longest answer in tokens when the client sets no limit", "minimum": 1}
+    )
+    temperature: float = field(
+        default=0.0, metadata={"help": "0: always the likeliest token", "minimum": 0.0, "maximum": 2.0}
+    )
+    batch_tokens: int = field(
+        default=16, metadata={"help": "prompt tokens read between two looks at a cancel", "minimum": 1}
+    )
     base_url: str = field(
         default="",
         metadata={"help": "with --llm openai: the server's address, such as http://127.0.0.1:11434/v1 (Ollama)"},

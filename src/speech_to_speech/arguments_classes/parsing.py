@@ -35,6 +35,8 @@ class Option:
         if choices is not None and converted not in choices:
             raise self._refusal(value, f"expected one of {', '.join(choices)}")
         low, high = self.metadata.get("minimum"), self.metadata.get("maximum")
+        if converted != converted:  # not a number
+            raise self._refusal(value, "expected a number")
         if low is not None and converted < low:
             raise self._refusal(value, f"expected at least {low}")
         if high is not None and converted > high:
@@ -125,7 +127,10 @@ def _from_yaml(path: str) -> dict[str, Any]:
         name = str(key).replace("-", "_")
         if name not in known:
             raise ConfigurationError(f"--config {path}: unknown key '{key}'{_nearest(name, known)}")
-        values[name] = known[name].convert(value)
+        try:
+            values[name] = known[name].convert(value)
+        except ConfigurationError as error:
+            raise ConfigurationError(f"--config {path}: {str(error).removeprefix('--')}") from error
     return values
 
 

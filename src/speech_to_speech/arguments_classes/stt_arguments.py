@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+COMPUTE_TYPES = ("int8", "int8_float32", "int8_float16", "int8_bfloat16", "int16", "float16", "bfloat16", "float32")
+
 
 @dataclass(frozen=True, slots=True)
 class STTArguments:
@@ -17,6 +19,4 @@ class STTArguments:
     beam_size: int = field(
         default=1, metadata={"help": "beams of the final decode; partial decodes use one", "minimum": 1}
     )
-    compute_type: str = field(
-        default="int8", metadata={"help": "CTranslate2 compute type: int8, int8_float32, float32"}
-    )
+    compute_type: str = field(default="int8", metadata={"help": "CTranslate2 compute type", "choices": COMPUTE_TYPES})

@@ -13,4 +13,4 @@ class TTSArguments:
         default="en_US-joe-medium",
         metadata={"help": "Piper voice: a name such as en_US-joe-medium, or a path to its .onnx file"},
     )
-    speed: float = field(default=1.0, metadata={"help": "tempo, 0.25 to 4; 1 is the voice's own"})
+    speed: float = field(default=1.0, metadata={"help": "tempo; 1 is the voice's own", "minimum": 0.25, "maximum": 4.0})

@@ -13,13 +13,13 @@ from speech_to_speech.client.local_server import local_server
 from speech_to_speech.client.realtime_client import connect
 from speech_to_speech.client.recording import Recording
 from speech_to_speech.client.screen import Screen
-from speech_to_speech.client.talk import require_folder_of, run, say
+from speech_to_speech.client.talk import check_writable, run, say
 from speech_to_speech.errors import SpeechToSpeechError
 
 
 def demo(configuration: Configuration, output_path: str) -> int:
     """Ask, show transcript, answer and timeline, write the answer; returns 0 or raises a `SpeechToSpeechError`."""
-    require_folder_of(output_path)
+    check_writable("--output", output_path)
     recording = Recording()
     if error := run(_conversation(configuration, recording)):
         raise SpeechToSpeechError(error)

@@ -11,6 +11,7 @@ from speech_to_speech.audio.pcm import samples_to_pcm16
 from speech_to_speech.audio.wav import read_wav
 from speech_to_speech.client.audio_device import BLOCK_BYTES, BLOCK_MS, RATE, AudioDevice, Block
 from speech_to_speech.client.playback_buffer import PlaybackBuffer
+from speech_to_speech.errors import ConfigurationError
 from speech_to_speech.stage_types import Samples
 
 
@@ -36,7 +37,10 @@ class FileDevice(AudioDevice):
     @classmethod
     def open(cls, path: str | Path) -> FileDevice:
         """Any WAV file, converted to 24 kHz. Raises `ConfigurationError` naming the file."""
-        return cls(read_wav(path, RATE))
+        samples = read_wav(path, RATE)
+        if not samples.any():
+            raise ConfigurationError(f"--input {path}: there is no sound in it, only silence")
+        return cls(samples)
 
     async def blocks(self) -> AsyncIterator[Block]:
         started = self._clock()

@@ -80,13 +80,15 @@ class RealtimeClient:
 
 
 @asynccontextmanager
-async def connect(url: str, observer: Observer = lambda _direction, _event: None) -> AsyncIterator[RealtimeClient]:
-    """Connect to `url`, with the key in the environment variable `S2S_API_KEY` if it is set.
+async def connect(
+    url: str, observer: Observer = lambda _direction, _event: None, key: str = ""
+) -> AsyncIterator[RealtimeClient]:
+    """Connect to `url` with `key`, or with the one in the environment variable `S2S_API_KEY`.
 
     Raises `SpeechToSpeechError` of one line when the server cannot be reached or refuses.
     """
     address = realtime_url(url)
-    key = os.environ.get(KEY_VARIABLE, "")
+    key = key or os.environ.get(KEY_VARIABLE, "")
     headers = {"Authorization": f"Bearer {key}"} if key else {}
     closing = aiohttp.ClientWSTimeout(ws_close=CLOSE_SECONDS)
     async with aiohttp.ClientSession(headers=headers) as session:
@@ -94,7 +96,7 @@ async def connect(url: str, observer: Observer = lambda _direction, _event: None
         try:
             socket = await asyncio.wait_for(opening, CONNECT_SECONDS)
         except aiohttp.WSServerHandshakeError as error:
-            raise SpeechToSpeechError(_refusal(address, error.status)) from error
+            raise SpeechToSpeechError(_refusal(address, error.status, key)) from error
         except asyncio.TimeoutError as error:
             raise SpeechToSpeechError(f"{address} does not answer within {CONNECT_SECONDS:.0f} s") from error
         except (aiohttp.ClientError, OSError) as error:
@@ -103,9 +105,11 @@ async def connect(url: str, observer: Observer = lambda _direction, _event: None
             yield RealtimeClient(socket, observer)
 
 
-def _refusal(address: str, status: int) -> str:
+def _refusal(address: str, status: int, key: str) -> str:
     if status == 401:
-        return f"{address} asks for an API key: put the server's key into the environment variable {KEY_VARIABLE}"
+        asks = "refuses this API key" if key else "asks for an API key"
+        remedy = f"give the server's with --api_key_file FILE or the environment variable {KEY_VARIABLE}"
+        return f"{address} {asks}: {remedy}"
     return f"{address} refused the connection (HTTP {status})"
 
 

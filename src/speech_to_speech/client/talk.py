@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import io
+import os
 import sys
 from collections.abc import Coroutine
 from contextlib import AsyncExitStack, closing
@@ -11,13 +12,15 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from speech_to_speech.arguments_classes import Configuration
+from speech_to_speech.arguments_classes.key_file import read_key
+from speech_to_speech.arguments_classes.parsing import options
 from speech_to_speech.client.audio_device import AudioDevice
 from speech_to_speech.client.dialogue import Dialogue
 from speech_to_speech.client.echo_canceller import without_echo
 from speech_to_speech.client.event_log import event_log
 from speech_to_speech.client.file_device import FileDevice
 from speech_to_speech.client.local_server import local_server
-from speech_to_speech.client.realtime_client import connect, realtime_url
+from speech_to_speech.client.realtime_client import KEY_VARIABLE, connect, realtime_url
 from speech_to_speech.client.recording import Recording
 from speech_to_speech.client.screen import Screen
 from speech_to_speech.errors import ConfigurationError
@@ -31,10 +34,12 @@ def talk(namespace: argparse.Namespace, configuration: Configuration) -> int:
 
     Raises a `SpeechToSpeechError` when the conversation cannot begin.
     """
-    if namespace.output is not None:
-        require_folder_of(namespace.output)
+    _check_files(namespace)
+    if not namespace.timeout > 0:
+        raise ConfigurationError(f"--timeout {namespace.timeout:g}: expected more than 0 seconds")
     if namespace.url is not None:
         realtime_url(namespace.url)
+        _check_no_server_options(namespace)
     recording = Recording()
     error = ""
     with closing(device_for(namespace)) as device:
@@ -64,10 +69,36 @@ def run(conversation: Coroutine[Any, Any, Result]) -> Result:
     return results[0]
 
 
-def require_folder_of(path: str) -> None:
+def check_writable(flag: str, path: str) -> None:
     """Find a file that cannot be written before a conversation is held for it. Raises `ConfigurationError`."""
-    if not Path(path).absolute().parent.is_dir():
-        raise ConfigurationError(f"--output {path}: there is no such folder")
+    place = Path(path).absolute()
+    if not place.parent.is_dir():
+        raise ConfigurationError(f"{flag} {path}: there is no such folder")
+    if place.is_dir():
+        raise ConfigurationError(f"{flag} {path}: this is a folder")
+    if not os.access(place if place.exists() else place.parent, os.W_OK):
+        raise ConfigurationError(f"{flag} {path}: this place cannot be written")
+
+
+def _check_files(namespace: argparse.Namespace) -> None:
+    named = {flag: getattr(namespace, flag) for flag in ("input", "output", "events")}
+    places: dict[Path, str] = {}
+    for flag, path in named.items():
+        if path is None:
+            continue
+        if flag != "input":
+            check_writable(f"--{flag}", path)
+        other = places.setdefault(Path(path).resolve(), flag)
+        if other != flag:
+            raise ConfigurationError(f"--{flag} {path}: this is the file of --{other}; choose another")
+
+
+def _check_no_server_options(namespace: argparse.Namespace) -> None:
+    """With `--url` the server is there already, and its options with it."""
+    given = [option.name for option in options() if getattr(namespace, f"option:{option.name}", None) is not None]
+    without_effect = [name for name in given if name != "api_key_file"]
+    if without_effect:
+        raise ConfigurationError(f"--{without_effect[0]} is for a server started here; leave it out with --url")
 
 
 def _write(recording: Recording, path: str) -> None:
@@ -100,7 +131,9 @@ async def _conversation(
     async with AsyncExitStack() as stack:
         url = namespace.url or await stack.enter_async_context(local_server(configuration, say))
         observer = stack.enter_context(event_log(namespace.events))
-        client = await stack.enter_async_context(connect(url, observer))
+        key_file = configuration.server.api_key_file if namespace.url else ""
+        key = read_key("--api_key_file", key_file, KEY_VARIABLE)
+        client = await stack.enter_async_context(connect(url, observer, key))
         if namespace.input is None:
             say("speak; Ctrl-C ends the conversation")
         dialogue = Dialogue(

@@ -119,11 +119,11 @@ class Listening:
             self.transcribe(turn, self.voice.frame_end, final=True)
 
     def resumed(self, turn: UserTurn) -> None:
-        """The user went on: answers about the pause are worth nothing."""
-        if turn.decode is not None and turn.decode.final:
-            self._work.cancel(turn.decode.token)
-            turn.decode = None
-            turn.timeline.discarded_transcripts += 1
+        """The user went on: answers about the pause are worth nothing.
+
+        A decode in flight is let finish: where decodes take longer than the user's pauses lie apart, there would be
+        no partial transcript at all.
+        """
         self._work.cancel(turn.question)
         turn.question, turn.questions_asked, turn.p_complete = None, 0, None
 

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import hmac
 import ipaddress
-import os
 from collections.abc import Mapping
 from dataclasses import dataclass
-from pathlib import Path
 from urllib.parse import urlsplit
 
 from speech_to_speech.arguments_classes import ServerArguments
+from speech_to_speech.arguments_classes.key_file import read_key
 from speech_to_speech.errors import ConfigurationError
 
 KEY_VARIABLE = "S2S_API_KEY"
@@ -45,7 +44,7 @@ class Access:
 
 def access_rules(arguments: ServerArguments) -> Access:
     """The rules the options ask for. Raises `ConfigurationError` for an open server without a key."""
-    key = _api_key(arguments)
+    key = read_key("--api_key_file", arguments.api_key_file, KEY_VARIABLE)
     if not key and not is_loopback(arguments.host):
         raise ConfigurationError(
             f"--host {arguments.host} is reachable from other machines: give a key with --api_key_file FILE "
@@ -63,19 +62,6 @@ def is_loopback(host: str) -> bool:
         return ipaddress.ip_address(host).is_loopback
     except ValueError:
         return False
-
-
-def _api_key(arguments: ServerArguments) -> str:
-    if not arguments.api_key_file:
-        return os.environ.get(KEY_VARIABLE, "")
-    try:
-        lines = Path(arguments.api_key_file).read_text(encoding="utf-8").splitlines()
-    except (OSError, UnicodeDecodeError) as error:
-        raise ConfigurationError(f"--api_key_file {arguments.api_key_file}: {error}") from error
-    key = lines[0].strip() if lines else ""
-    if not key:
-        raise ConfigurationError(f"--api_key_file {arguments.api_key_file}: the first line is empty")
-    return key
 
 
 def _names_loopback(host_header: str) -> bool:

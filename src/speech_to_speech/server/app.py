@@ -108,7 +108,7 @@ class Server:
             return await refuse(
                 request,
                 "session_limit_exceeded",
-                f"This server holds {limit} conversations and all are taken; try later.",
+                f"This server is full (--max_sessions {limit}); try later.",
             )
         socket = new_websocket()
         self._sockets.add(socket)

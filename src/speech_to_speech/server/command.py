@@ -26,6 +26,7 @@ def serve(configuration: Configuration) -> int:
     access_rules(configuration.server)
     _address_is_free(configuration.server)
     started = time.monotonic()
+    print("loading models ...", file=sys.stderr, flush=True)
     runtime = InlineRuntime(load_stages(configuration))
     try:
         server = Server(runtime, configuration.server, model=configuration.llm.model)
