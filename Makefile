@@ -14,7 +14,7 @@ test: .venv/installed-test
 	HF_HUB_OFFLINE=1 $(S2S) download
 	HF_HUB_OFFLINE=1 $(S2S) download tiny.en smollm2
 	$(MAKE) check docs
-	HF_HUB_OFFLINE=1 $(BIN)/python -m pytest -q
+	HF_HUB_OFFLINE=1 $(BIN)/python -m slipcover --source src/speech_to_speech --skip-covered -m pytest -q
 
 check: .venv/installed-test
 	$(BIN)/ruff check .
