@@ -5,7 +5,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 S2S := $(BIN)/speech-to-speech
 
-.PHONY: demo test check acceptance bench clean
+.PHONY: demo test check docs acceptance bench clean
 
 demo: .venv/installed-local
 	$(S2S) demo
@@ -13,13 +13,16 @@ demo: .venv/installed-local
 test: .venv/installed-test
 	HF_HUB_OFFLINE=1 $(S2S) download
 	HF_HUB_OFFLINE=1 $(S2S) download tiny.en smollm2
-	$(MAKE) check
-	HF_HUB_OFFLINE=1 $(BIN)/python -m pytest -q
+	$(MAKE) check docs
+	HF_HUB_OFFLINE=1 $(BIN)/python -m slipcover --source src/speech_to_speech --skip-covered -m pytest -q
 
 check: .venv/installed-test
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/python -m mypy
+
+docs: .venv/installed-docs
+	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --strict --quiet
 
 acceptance: test
 	HF_HUB_OFFLINE=1 $(BIN)/python -m pytest -q -m acceptance
@@ -35,9 +38,13 @@ bench: .venv/installed-local
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[local]'
 	touch $@
 
+.venv/installed-docs: pyproject.toml constraints.txt | .venv/bin/python
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[docs]'
+	touch $@
+
 .venv/installed-test: pyproject.toml constraints.txt | .venv/bin/python
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[local,test]'
-	touch $@ .venv/installed-local
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[docs,local,test]'
+	touch $@ .venv/installed-docs .venv/installed-local
 
 clean:
-	rm -rf .venv build dist src/*.egg-info
+	rm -rf .venv build dist site src/*.egg-info

@@ -5,11 +5,15 @@ from __future__ import annotations
 import argparse
 import os
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from typing import TypeAlias
 
 from speech_to_speech import __version__
 from speech_to_speech.arguments_classes.parsing import StrictParser, add_options, configuration_from
 from speech_to_speech.errors import SpeechToSpeechError
+
+Backends: TypeAlias = Mapping[str, Sequence[str]]
+"""The installed backends by stage, as help shows them."""
 
 COMMANDS = ("serve", "talk", "demo", "download", "models", "voices", "doctor", "bench")
 
@@ -18,7 +22,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Run one command; returns the exit code: 0 done, 1 failed, 2 wrong usage."""
     arguments = list(sys.argv[1:] if argv is None else argv)
     try:
-        namespace = _parser().parse_args(_with_command(arguments))
+        namespace = parse(arguments)
     except SpeechToSpeechError as error:
         print(f"speech-to-speech: {error}", file=sys.stderr)
         return 2
@@ -35,6 +39,19 @@ def main(argv: Sequence[str] | None = None) -> int:
         return 1
 
 
+def parse(arguments: Sequence[str]) -> argparse.Namespace:
+    """The command line as a namespace whose `run` carries it out. Raises `ConfigurationError`; exits after `-h`."""
+    backends = _installed_backends() if {"-h", "--help"} & set(arguments) else {}
+    namespace: argparse.Namespace = _parser(backends).parse_args(_with_command(list(arguments)))
+    return namespace
+
+
+def _installed_backends() -> Backends:
+    from speech_to_speech.runtime.installed_backends import installed_backends
+
+    return installed_backends()
+
+
 def _with_command(arguments: list[str]) -> list[str]:
     """Without a subcommand the server is meant."""
     if arguments and (arguments[0] in COMMANDS or arguments[0] in ("-h", "--help", "--version")):
@@ -44,7 +61,7 @@ def _with_command(arguments: list[str]) -> list[str]:
     return ["serve", *arguments]
 
 
-def _parser() -> StrictParser:
+def _parser(backends: Backends) -> StrictParser:
     parser = StrictParser(
         prog="speech-to-speech",
         description="Self-hosted spoken conversation behind the OpenAI Realtime API.",
@@ -52,24 +69,24 @@ def _parser() -> StrictParser:
     )
     parser.add_argument("--version", action="version", version=f"speech-to-speech {__version__}")
     commands = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
-    _add_serve(commands)
-    _add_talk(commands)
-    _add_demo(commands)
+    _add_serve(commands, backends)
+    _add_talk(commands, backends)
+    _add_demo(commands, backends)
     _add_download(commands)
     _add_models(commands)
     _add_voices(commands)
-    _add_doctor(commands)
-    _add_bench(commands)
+    _add_doctor(commands, backends)
+    _add_bench(commands, backends)
     return parser
 
 
-def _add_serve(commands: argparse._SubParsersAction[StrictParser]) -> None:
+def _add_serve(commands: argparse._SubParsersAction[StrictParser], backends: Backends) -> None:
     parser = commands.add_parser("serve", help="run the server", description="Run the server.")
-    add_options(parser)
+    add_options(parser, backends)
     parser.set_defaults(run=_serve)
 
 
-def _add_talk(commands: argparse._SubParsersAction[StrictParser]) -> None:
+def _add_talk(commands: argparse._SubParsersAction[StrictParser], backends: Backends) -> None:
     parser = commands.add_parser(
         "talk",
         help="hold a spoken conversation",
@@ -84,18 +101,18 @@ def _add_talk(commands: argparse._SubParsersAction[StrictParser]) -> None:
     )
     parser.add_argument("--instructions", help="what the assistant is told to be")
     parser.add_argument("--timeout", type=float, default=60.0, help="seconds to wait for the answer (default: 60)")
-    add_options(parser)
+    add_options(parser, backends)
     parser.set_defaults(run=_talk)
 
 
-def _add_demo(commands: argparse._SubParsersAction[StrictParser]) -> None:
+def _add_demo(commands: argparse._SubParsersAction[StrictParser], backends: Backends) -> None:
     parser = commands.add_parser(
         "demo",
         help="play a packaged question to the server and show the turn",
         description="Start a server, play a packaged spoken question to it, show answer and timeline.",
     )
     parser.add_argument("--output", metavar="WAV", default="answer.wav", help="the answer (default: answer.wav)")
-    add_options(parser)
+    add_options(parser, backends)
     parser.set_defaults(run=_demo)
 
 
@@ -124,25 +141,25 @@ def _add_voices(commands: argparse._SubParsersAction[StrictParser]) -> None:
     parser.set_defaults(run=_voices)
 
 
-def _add_doctor(commands: argparse._SubParsersAction[StrictParser]) -> None:
+def _add_doctor(commands: argparse._SubParsersAction[StrictParser], backends: Backends) -> None:
     parser = commands.add_parser(
         "doctor",
         help="say what works on this machine",
         description="What works on this machine, what does not, why, and the line that mends it.",
     )
     parser.add_argument("--json", action="store_true", help="for programs")
-    add_options(parser)
+    add_options(parser, backends)
     parser.set_defaults(run=_doctor)
 
 
-def _add_bench(commands: argparse._SubParsersAction[StrictParser]) -> None:
+def _add_bench(commands: argparse._SubParsersAction[StrictParser], backends: Backends) -> None:
     parser = commands.add_parser("bench", help="measure this machine", description="Measure this machine.")
     benches = parser.add_subparsers(title="benchmarks", metavar="BENCHMARK", required=True)
     turn = benches.add_parser("turn", help="last word → first sound, from recordings of whole turns")
     turn.add_argument("--json", metavar="FILE", help="write every measurement here")
     turn.add_argument("--repeat", type=int, default=2, help="times each question is played (default: 2)")
     turn.add_argument("--sessions", type=int, default=1, help="conversations at the same time (default: 1)")
-    add_options(turn)
+    add_options(turn, backends)
     turn.set_defaults(run=_bench_turn)
 
 

@@ -16,7 +16,7 @@ from speech_to_speech.cli import main
 from speech_to_speech.doctor import machine
 from speech_to_speech.doctor.report import doctor
 from speech_to_speech.errors import MissingDependencyError, ModelLoadError
-from speech_to_speech.runtime import backends
+from speech_to_speech.runtime import backends, installed_backends
 from speech_to_speech.TTS.piper_handler import PiperTTS
 
 OTHER_PROJECT = re.compile(r"pip install '?speech-to-speech(?!-server)")
@@ -51,8 +51,8 @@ def test_the_default_backends_work_here(capsys: pytest.CaptureFixture[str]) -> N
 def test_the_report_for_people_has_a_line_for_every_backend(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["doctor"]) == 0
     shown = capsys.readouterr().out
-    for stage in backends.STAGES:
-        for name in backends.backend_names(stage):
+    for stage, names in installed_backends.installed_backends().items():
+        for name in names:
             assert re.search(rf"^{stage} +{name} ", shown, re.MULTILINE)
     assert not OTHER_PROJECT.search(shown)
 
@@ -102,6 +102,7 @@ def test_a_broken_plug_in_does_not_break_the_report(
         return [*real(group=group), *([broken] if group.endswith(".tts") else [])]
 
     monkeypatch.setattr(backends, "entry_points", with_a_broken_one)
+    monkeypatch.setattr(installed_backends, "entry_points", with_a_broken_one)
     code, found = report(capsys)
     assert code == 0
     assert "no_such_package" in backend(found, "tts", "broken")["reason"]

@@ -83,21 +83,28 @@ def options() -> list[Option]:
     return found
 
 
-def add_options(parser: argparse.ArgumentParser) -> None:
-    """Give `parser` a flag per option and `--config`."""
+def add_options(parser: argparse.ArgumentParser, backends: Mapping[str, Sequence[str]] | None = None) -> None:
+    """Give `parser` a flag per option and `--config`. `backends` are the installed ones by stage, for the help."""
     parser.add_argument("--config", metavar="FILE", help="YAML file with the same names; flags win over it")
     groups: dict[str, Any] = {}
     for option in options():
         group = groups.setdefault(option.component, parser.add_argument_group(f"{option.component} options"))
-        default = option.default if option.default != "" else "none"
         group.add_argument(
             f"--{option.name}",
             dest=f"option:{option.name}",
             metavar=option.type.__name__.upper(),
             default=None,
             **({"nargs": "?", "const": "true"} if option.type is bool else {}),
-            help=f"{option.metadata['help']} (default: {default})".replace("%", "%%"),
+            help=_help(option, backends or {}).replace("%", "%%"),
         )
+
+
+def _help(option: Option, backends: Mapping[str, Sequence[str]]) -> str:
+    names = backends.get(option.metadata.get("stage", ""))
+    values = names or option.metadata.get("choices")
+    listed = f": {', '.join(values)}" if values else ""
+    default = option.default if option.default != "" else "none"
+    return f"{option.metadata['help']}{listed} (default: {default})"
 
 
 def configuration_from(namespace: argparse.Namespace) -> Configuration:

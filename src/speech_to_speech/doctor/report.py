@@ -11,7 +11,8 @@ from speech_to_speech.doctor.machine import Finding, machine_findings, reason_an
 from speech_to_speech.errors import SpeechToSpeechError
 from speech_to_speech.models.catalogue import describe
 from speech_to_speech.models.progress import megabytes
-from speech_to_speech.runtime.backends import STAGES, arguments_of, backend_class, backend_names
+from speech_to_speech.runtime.backends import arguments_of, backend_class
+from speech_to_speech.runtime.installed_backends import STAGES, backend_names
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from speech_to_speech.errors import SpeechToSpeechError
-from speech_to_speech.runtime.backends import backend_class, backend_names
+from speech_to_speech.runtime.backends import backend_class
+from speech_to_speech.runtime.installed_backends import backend_names
 
 
 def print_voices() -> None:

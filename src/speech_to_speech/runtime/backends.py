@@ -11,12 +11,10 @@ from speech_to_speech.arguments_classes import Configuration
 from speech_to_speech.errors import ConfigurationError, ModelLoadError, SpeechToSpeechError
 from speech_to_speech.LLM.base import LanguageModel
 from speech_to_speech.runtime.cpu_budget import CPUBudget, apply_wait_policy, available_cores, cpu_budget
+from speech_to_speech.runtime.installed_backends import ENTRY_POINT_PREFIX, STAGES
 from speech_to_speech.STT.base import SpeechToText
 from speech_to_speech.TTS.base import TextToSpeech
 from speech_to_speech.VAD.base import TurnDetector, VoiceActivityDetector
-
-ENTRY_POINT_PREFIX = "speech_to_speech."
-STAGES = ("vad", "turn", "stt", "llm", "tts")
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,11 +26,6 @@ class Stages:
     stt: SpeechToText
     llm: LanguageModel
     tts: TextToSpeech
-
-
-def backend_names(stage: str) -> list[str]:
-    """The names of the installed backends of `stage` (vad, turn, stt, llm, tts)."""
-    return sorted({point.name for point in entry_points(group=ENTRY_POINT_PREFIX + stage)})
 
 
 def backend_class(stage: str, name: str) -> Any:
