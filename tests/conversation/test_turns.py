@@ -201,8 +201,8 @@ def test_pauses_shorter_than_a_decode_do_not_starve_the_transcript() -> None:
     said = [Said(0.5 + n, 1.3 + n, f"word {n} and") for n in range(6)]
     session = VirtualSession(said, stt_s=0.9, p_complete=lambda time: 0.0).run(10)
 
-    read = [t for t, r in session.requests if isinstance(r, GenerateRequest) and r.prefill_only]
-    assert [time for time in read if time < said[-1].start]
+    heard = [t for t, r in session.requests if isinstance(r, GenerateRequest) and r.messages[-1].role == "user"]
+    assert [time for time in heard if time < said[-1].start]
     assert session.conversation()[0] == ("user", " ".join(part.text for part in said))
 
 
