@@ -25,6 +25,7 @@ docs: .venv/installed-docs
 	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --strict --quiet
 
 acceptance: test
+	HF_HUB_OFFLINE=1 $(S2S) download kokoro
 	HF_HUB_OFFLINE=1 $(BIN)/python -m pytest -q -m acceptance
 
 bench: .venv/installed-local
@@ -43,7 +44,7 @@ bench: .venv/installed-local
 	touch $@
 
 .venv/installed-test: pyproject.toml constraints.txt | .venv/bin/python
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[docs,local,test]'
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[docs,kokoro,local,test]'
 	touch $@ .venv/installed-docs .venv/installed-local
 
 clean:

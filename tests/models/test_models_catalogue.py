@@ -37,7 +37,7 @@ def test_the_defaults_are_downloaded_when_nothing_is_named(ensured: list[str], n
 
 def test_all_downloads_everything(ensured: list[str]) -> None:
     download(["all"])
-    assert sorted(ensured) == sorted([*DEFAULTS, "tiny.en", "smollm2"])
+    assert sorted(ensured) == sorted([*DEFAULTS, "tiny.en", "smollm2", "kokoro"])
 
 
 def test_a_kind_downloads_its_assets_and_a_name_named_twice_comes_once(ensured: list[str]) -> None:

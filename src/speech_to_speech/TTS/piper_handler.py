@@ -1,6 +1,6 @@
 """Piper: small VITS voices on onnxruntime, many times faster than real time on two CPU threads.
 
-The only file that imports `piper`, which is GPL-3.0-or-later and comes with the extra `local`.
+`piper` is GPL-3.0-or-later and comes with the extra `local`; besides this file only `kokoro_phonemes.py` imports it.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ import numpy as np
 from speech_to_speech import models
 from speech_to_speech.arguments_classes.tts_arguments import TTSArguments
 from speech_to_speech.backend import Requirement
-from speech_to_speech.errors import Cancelled, ModelLoadError, StageError
+from speech_to_speech.errors import Cancelled, ConfigurationError, ModelLoadError, StageError
 from speech_to_speech.stage_types import IsCancelled, Samples, TextToSpeechCapabilities
 from speech_to_speech.TTS.base import TextToSpeech
 from speech_to_speech.TTS.espeak_text import for_espeak
@@ -48,6 +48,12 @@ class PiperTTS(TextToSpeech):
     @classmethod
     def voice_names(cls) -> tuple[str, ...]:
         return (TTSArguments().voice,)
+
+    @classmethod
+    def check(cls, arguments: TTSArguments) -> None:
+        super().check(arguments)
+        if arguments.voice == "kokoro":
+            raise ConfigurationError("--tts_voice kokoro: that is a backend of its own; use --tts kokoro")
 
     @classmethod
     def load(cls, arguments: TTSArguments, threads: int) -> PiperTTS:

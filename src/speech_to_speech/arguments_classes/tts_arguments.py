@@ -11,6 +11,9 @@ class TTSArguments:
 
     voice: str = field(
         default="en_US-joe-medium",
-        metadata={"help": "Piper voice: a name such as en_US-joe-medium, or a path to its .onnx file"},
+        metadata={
+            "help": "Piper voice: a name such as en_US-joe-medium, or a path to its .onnx file; with --tts kokoro one "
+            "of its voices, af_heart when not given"
+        },
     )
     speed: float = field(default=1.0, metadata={"help": "tempo; 1 is the voice's own", "minimum": 0.25, "maximum": 4.0})
