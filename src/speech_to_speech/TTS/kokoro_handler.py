@@ -17,6 +17,7 @@ from speech_to_speech.arguments_classes.tts_arguments import TTSArguments
 from speech_to_speech.backend import Requirement
 from speech_to_speech.errors import Cancelled, ConfigurationError, ModelLoadError, StageError
 from speech_to_speech.models.assets import KOKORO_VOICES
+from speech_to_speech.models.onnx_model import open_onnx_model
 from speech_to_speech.stage_types import IsCancelled, Samples, TextToSpeechCapabilities
 from speech_to_speech.TTS.base import TextToSpeech
 from speech_to_speech.TTS.kokoro_phonemes import EnglishPhonemes
@@ -72,7 +73,7 @@ class KokoroTTS(TextToSpeech):
             vocabulary = json.loads((path.parent / "config.json").read_text(encoding="utf-8"))["vocab"]
             default = _default_voice(arguments)
             styles = {voice: _style(path.parent, voice) for voice in dict.fromkeys((default, *KOKORO_VOICES))}
-            handler = cls(_open_session(path, threads), vocabulary, styles, arguments.speed)
+            handler = cls(open_onnx_model(path, threads), vocabulary, styles, arguments.speed)
             handler._warm_up()
         except Exception as error:  # onnxruntime raises anything on a damaged file
             raise ModelLoadError(f"cannot load Kokoro from {path.parent}: {error}") from error
@@ -128,17 +129,6 @@ def _default_voice(arguments: TTSArguments) -> str:
     if arguments.voice not in KOKORO_VOICES:
         raise ConfigurationError(f"--tts_voice {arguments.voice}: Kokoro has {', '.join(KOKORO_VOICES)}")
     return arguments.voice
-
-
-def _open_session(path: Path, threads: int) -> Any:
-    """The threads wait passively so that other stages get the cores."""
-    import onnxruntime
-
-    options = onnxruntime.SessionOptions()
-    options.intra_op_num_threads = threads
-    options.inter_op_num_threads = 1
-    options.add_session_config_entry("session.intra_op.allow_spinning", "0")
-    return onnxruntime.InferenceSession(str(path), options, providers=["CPUExecutionProvider"])
 
 
 def _style(folder: Path, voice: str) -> NDArray[np.float32]:

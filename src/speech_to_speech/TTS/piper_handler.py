@@ -16,6 +16,7 @@ from speech_to_speech import models
 from speech_to_speech.arguments_classes.tts_arguments import TTSArguments
 from speech_to_speech.backend import Requirement
 from speech_to_speech.errors import Cancelled, ConfigurationError, ModelLoadError, StageError
+from speech_to_speech.models.onnx_model import open_onnx_model
 from speech_to_speech.stage_types import IsCancelled, Samples, TextToSpeechCapabilities
 from speech_to_speech.TTS.base import TextToSpeech
 from speech_to_speech.TTS.espeak_text import for_espeak
@@ -115,15 +116,10 @@ class PiperTTS(TextToSpeech):
 
 def _open_voice(path: Path, description: dict[str, Any], threads: int) -> Any:
     """As `PiperVoice.load`, with our number of threads, which wait passively so that other stages get the cores."""
-    import onnxruntime
     from piper import PiperVoice
     from piper.config import PiperConfig
 
-    options = onnxruntime.SessionOptions()
-    options.intra_op_num_threads = threads
-    options.inter_op_num_threads = 1
-    options.add_session_config_entry("session.intra_op.allow_spinning", "0")
-    session = onnxruntime.InferenceSession(str(path), options, providers=["CPUExecutionProvider"])
+    session = open_onnx_model(path, threads)
     return PiperVoice(session=session, config=PiperConfig.from_dict(description))
 
 

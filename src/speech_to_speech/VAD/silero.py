@@ -11,9 +11,9 @@ from numpy.typing import NDArray
 from speech_to_speech.arguments_classes.vad_arguments import VADArguments
 from speech_to_speech.backend import Requirement
 from speech_to_speech.models import resolve
+from speech_to_speech.models.onnx_model import open_onnx_model
 from speech_to_speech.stage_types import RECOGNITION_RATE, VAD_FRAME_SAMPLES
 from speech_to_speech.VAD.base import VoiceActivityDetector, VoiceActivityState
-from speech_to_speech.VAD.onnx_model import open_onnx_model
 
 _CONTEXT_SAMPLES = 64
 _STATE_SHAPE = (2, 128)

@@ -11,10 +11,10 @@ from numpy.typing import NDArray
 from speech_to_speech.arguments_classes.vad_arguments import VADArguments
 from speech_to_speech.backend import Requirement
 from speech_to_speech.models import resolve
+from speech_to_speech.models.onnx_model import open_onnx_model
 from speech_to_speech.stage_types import RECOGNITION_RATE, Samples
 from speech_to_speech.VAD.base import TurnDetector
 from speech_to_speech.VAD.log_mel import log_mel
-from speech_to_speech.VAD.onnx_model import open_onnx_model
 
 _WINDOW_SAMPLES = 8 * RECOGNITION_RATE
 

@@ -1,19 +1,17 @@
-"""Opening an ONNX model for the detectors: few threads, no spinning, one-line errors."""
+"""Opening an ONNX model: its share of the threads, no spinning, one-line errors."""
 
 from __future__ import annotations
 
 from pathlib import Path
 from typing import Any
 
-from speech_to_speech.errors import MissingDependencyError, ModelLoadError
+from speech_to_speech.errors import ModelLoadError
 
 
 def open_onnx_model(path: Path, threads: int) -> Any:
     """An `onnxruntime.InferenceSession` on the CPU whose waiting threads sleep, so that other stages can run."""
-    try:
-        import onnxruntime
-    except ImportError as error:
-        raise MissingDependencyError("onnxruntime", "local") from error
+    import onnxruntime
+
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads = threads
     options.inter_op_num_threads = 1
