@@ -5,10 +5,11 @@ from __future__ import annotations
 import argparse
 import sys
 from collections.abc import Callable, Sequence
+from pathlib import Path
 
 from speech_to_speech import __version__
 from speech_to_speech.arguments_classes.parsing import StrictParser, add_options, configuration_from
-from speech_to_speech.errors import SpeechToSpeechError
+from speech_to_speech.errors import ConfigurationError, SpeechToSpeechError
 
 COMMANDS = ("serve", "talk", "demo", "download", "models", "bench")
 
@@ -116,7 +117,13 @@ def _add_bench(commands: argparse._SubParsersAction[StrictParser]) -> None:
     benches = parser.add_subparsers(title="benchmarks", metavar="BENCHMARK", required=True)
     turn = benches.add_parser("turn", help="last word → first sound, from recordings of whole turns")
     turn.add_argument("--json", metavar="FILE", help="write every measurement here")
-    turn.add_argument("--repeat", type=int, default=2, help="times each question is played (default: 2)")
+    turn.add_argument("--repeat", type=int, help="times each is played (default: 2 for questions, 1 for scenes)")
+    scenes = turn.add_argument_group("scenes of conversation")
+    scenes.add_argument("--scenes", metavar="DIR", help="play the scenes that scripts/make_scenes.py made there")
+    scenes.add_argument("--kinds", metavar="A,B", default="", help="only scenes of these kinds")
+    scenes.add_argument("--split", metavar="NAME", default="", help="only scenes of this split: train or heldout")
+    scenes.add_argument("--limit", type=int, metavar="N", help="only so many scenes, kinds taking turns")
+    scenes.add_argument("--record", metavar="DIR", help="write stereo recordings (user left) and events here")
     add_options(turn)
     turn.set_defaults(run=_bench_turn)
 
@@ -154,9 +161,29 @@ def _models(_namespace: argparse.Namespace) -> int:
 
 
 def _bench_turn(namespace: argparse.Namespace) -> int:
+    if namespace.scenes is not None:
+        return _bench_scenes(namespace)
+    for name in ("kinds", "split", "limit", "record"):
+        if getattr(namespace, name):
+            raise ConfigurationError(f"--{name} {getattr(namespace, name)}: only with --scenes DIR")
     from speech_to_speech.bench.turn import bench_turn
 
-    return bench_turn(configuration_from(namespace), repeat=namespace.repeat, json_path=namespace.json)
+    return bench_turn(configuration_from(namespace), repeat=namespace.repeat or 2, json_path=namespace.json)
+
+
+def _bench_scenes(namespace: argparse.Namespace) -> int:
+    from speech_to_speech.bench.scene_bench import SceneOptions, bench_scenes
+
+    options = SceneOptions(
+        folder=Path(namespace.scenes),
+        kinds=tuple(kind for kind in namespace.kinds.split(",") if kind),
+        split=namespace.split,
+        limit=namespace.limit,
+        repeat=namespace.repeat or 1,
+        json_path=Path(namespace.json) if namespace.json else None,
+        record=Path(namespace.record) if namespace.record else None,
+    )
+    return bench_scenes(configuration_from(namespace), options)
 
 
 if __name__ == "__main__":
