@@ -124,6 +124,8 @@ def _add_bench(commands: argparse._SubParsersAction[StrictParser]) -> None:
     scenes.add_argument("--split", metavar="NAME", default="", help="only scenes of this split: train or heldout")
     scenes.add_argument("--limit", type=int, metavar="N", help="only so many scenes, kinds taking turns")
     scenes.add_argument("--record", metavar="DIR", help="write stereo recordings (user left) and events here")
+    scenes.add_argument("--png", metavar="FILE", help="draw wait against cut-offs here (extra 'bench')")
+    scenes.add_argument("--replay_only", action="store_true", help="only wait against cut-offs, nothing in real time")
     add_options(turn)
     turn.set_defaults(run=_bench_turn)
 
@@ -163,9 +165,9 @@ def _models(_namespace: argparse.Namespace) -> int:
 def _bench_turn(namespace: argparse.Namespace) -> int:
     if namespace.scenes is not None:
         return _bench_scenes(namespace)
-    for name in ("kinds", "split", "limit", "record"):
+    for name in ("kinds", "split", "limit", "record", "png", "replay_only"):
         if getattr(namespace, name):
-            raise ConfigurationError(f"--{name} {getattr(namespace, name)}: only with --scenes DIR")
+            raise ConfigurationError(f"--{name}: only with --scenes DIR")
     from speech_to_speech.bench.turn import bench_turn
 
     return bench_turn(configuration_from(namespace), repeat=namespace.repeat or 2, json_path=namespace.json)
@@ -182,6 +184,8 @@ def _bench_scenes(namespace: argparse.Namespace) -> int:
         repeat=namespace.repeat or 1,
         json_path=Path(namespace.json) if namespace.json else None,
         record=Path(namespace.record) if namespace.record else None,
+        png=Path(namespace.png) if namespace.png else None,
+        replay_only=namespace.replay_only,
     )
     return bench_scenes(configuration_from(namespace), options)
 

@@ -100,8 +100,9 @@ def test_results_of_another_scene_or_of_other_models_do_not_count(tmp_path: Path
     assert ResultLog(path, {"llm": "llama-cpp large"}).find(SCENE, "ours", 1) is None
 
 
-def test_a_file_that_is_no_result_file_is_named(tmp_path: Path) -> None:
+@pytest.mark.parametrize("content", ["hello\n", "[]\n", '{"models": {"llm": "llama-cpp small"}}\n'])
+def test_a_file_that_is_no_result_file_is_named(tmp_path: Path, content: str) -> None:
     path = tmp_path / "turn.jsonl"
-    path.write_text("hello\n")
-    with pytest.raises(ConfigurationError, match=r"turn.jsonl: .*; remove it to begin anew"):
+    path.write_text(content)
+    with pytest.raises(ConfigurationError, match=r"turn.jsonl: not results of this version \(.*\); remove it"):
         ResultLog(path, MODELS)

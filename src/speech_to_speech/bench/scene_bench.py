@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import dataclasses
+import functools
 import json
 import platform
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -18,10 +19,19 @@ from speech_to_speech import __version__
 from speech_to_speech.arguments_classes import Configuration
 from speech_to_speech.audio.resampling import resample
 from speech_to_speech.audio.wav import write_wav
+from speech_to_speech.bench.scene_curve import (
+    CURVE_KINDS,
+    curve,
+    curve_json,
+    curve_table,
+    draw_curve,
+    require_matplotlib,
+)
 from speech_to_speech.bench.scene_judge import Verdict, judge
 from speech_to_speech.bench.scene_player import PlayedScene, play_scene
 from speech_to_speech.bench.scene_report import as_json, rows, table
 from speech_to_speech.bench.scene_results import Result, ResultLog
+from speech_to_speech.bench.scene_traces import Trace, cached_trace, has_trace
 from speech_to_speech.bench.scenes import Scene, load_scenes
 from speech_to_speech.client.audio_device import RATE
 from speech_to_speech.errors import ConfigurationError
@@ -46,6 +56,8 @@ class SceneOptions:
     repeat: int = 1
     json_path: Path | None = None
     record: Path | None = None
+    png: Path | None = None
+    replay_only: bool = False
 
 
 def policies() -> dict[str, dict[str, Any]]:
@@ -59,21 +71,24 @@ def policies() -> dict[str, dict[str, Any]]:
 
 
 def bench_scenes(configuration: Configuration, options: SceneOptions) -> int:
-    """Play the scenes that are still to be played, print the table of all; returns 0.
+    """Replay and play the scenes that are still to be played, print the tables of all; returns 0.
 
-    Results gather beside the JSON file, as `.jsonl`. Raises a `SpeechToSpeechError` for what is wrong with the files.
+    Results gather beside the JSON file, as `.jsonl`; traces in the scenes' folder. Raises a `SpeechToSpeechError` for
+    what is wrong with the files or missing on this machine.
     """
     scenes = load_scenes(options.folder, kinds=options.kinds, split=options.split, limit=options.limit)
+    if options.png is not None:
+        require_matplotlib()
     models = model_names(configuration)
     log = ResultLog(options.json_path.with_suffix(".jsonl") if options.json_path else None, models)
-    stages = load_stages(configuration)
-    runtime = InlineRuntime(stages)
-    try:
-        results = asyncio.run(_play_all(runtime, configuration, scenes, options, log))
-    finally:
-        runtime.close()
+    stages = functools.cache(lambda: load_stages(configuration))
+    points = curve(_traces(scenes, options.folder / "traces", models, stages))
+    results = [] if options.replay_only else _play(configuration, stages(), scenes, options, log)
     found = rows(results)
-    print(table(found))
+    if found:
+        print(table(found))
+    if points:
+        print(curve_table(points))
     report = {
         "benchmark": "scenes",
         "version": __version__,
@@ -81,12 +96,32 @@ def bench_scenes(configuration: Configuration, options: SceneOptions) -> int:
         "models": models,
         "scenes": len(scenes),
         "repeat": options.repeat,
+        "curve": curve_json(points),
         "summary": as_json(found),
         "results": [dataclasses.asdict(result) for result in results],
     }
     if options.json_path is not None:
         options.json_path.write_text(json.dumps(report, indent=1), encoding="utf-8")
+    if options.png is not None:
+        draw_curve(points, options.png)
     return 0
+
+
+def _traces(
+    scenes: Sequence[Scene], folder: Path, models: dict[str, str], stages: Callable[[], Stages]
+) -> list[tuple[Scene, Trace]]:
+    chosen = [scene for scene in scenes if scene.kind in CURVE_KINDS and has_trace(scene)]
+    return [(scene, cached_trace(scene, folder, models, stages)) for scene in chosen]
+
+
+def _play(
+    configuration: Configuration, stages: Stages, scenes: Sequence[Scene], options: SceneOptions, log: ResultLog
+) -> list[Result]:
+    runtime = InlineRuntime(stages)
+    try:
+        return asyncio.run(_play_all(runtime, configuration, scenes, options, log))
+    finally:
+        runtime.close()
 
 
 def model_names(configuration: Configuration) -> dict[str, str]:

@@ -37,8 +37,11 @@ class ResultLog:
         self._models = models
         self._known: dict[tuple[str, str, str, int], Result] = {}
         if path is not None and path.exists():
-            for line in _lines(path):
-                self._take(line)
+            try:
+                for line in _lines(path):
+                    self._take(line)
+            except (OSError, ValueError, KeyError, TypeError) as error:
+                raise ConfigurationError(f"{path}: not results of this version ({error}); remove it") from error
 
     def find(self, scene: Scene, policy: str, repeat: int) -> Result | None:
         """The result of an earlier run."""
@@ -67,11 +70,8 @@ class ResultLog:
 
 def _lines(path: Path) -> list[dict[str, Any]]:
     """Every line but a last one that was not written to its end."""
-    try:
-        written = path.read_text(encoding="utf-8")
-        whole = written[: written.rfind("\n") + 1]
-        if whole != written:
-            path.write_text(whole, encoding="utf-8")
-        return [json.loads(line) for line in whole.splitlines()]
-    except (OSError, ValueError) as error:
-        raise ConfigurationError(f"{path}: {error}; remove it to begin anew") from error
+    written = path.read_text(encoding="utf-8")
+    whole = written[: written.rfind("\n") + 1]
+    if whole != written:
+        path.write_text(whole, encoding="utf-8")
+    return [json.loads(line) for line in whole.splitlines()]
