@@ -40,7 +40,8 @@ NOISE_TAIL_S = 8.0
 LEAK_DELAY_MS = 60
 """From the speaker to the microphone, buffers of both included."""
 
-TALKATIVE = "Answer every request with a story of at least eight long sentences."
+TALKATIVE = "You are a storyteller. Whatever is said to you, tell a story about it in at least eight long sentences."
+"""Instructions of the scenes in which the assistant must speak for a while."""
 
 Row: TypeAlias = Mapping[str, Any]
 Table: TypeAlias = Mapping[str, Any]

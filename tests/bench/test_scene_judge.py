@@ -8,8 +8,9 @@ import numpy as np
 import pytest
 
 from bench.test_scene_player import scene, step
+from speech_to_speech.bench.playback_gaps import Gap
 from speech_to_speech.bench.scene_judge import Verdict, judge, words_off
-from speech_to_speech.bench.scene_player import Gap, PlayedScene, TimedEvent
+from speech_to_speech.bench.scene_player import PlayedScene, TimedEvent
 from speech_to_speech.bench.scenes import Leak, Scene
 
 # `step()` is voiced from its first to its last sample, 400 ms: a turn from 100 to 500 ms.
@@ -107,6 +108,19 @@ def test_an_answer_that_was_over_before_cannot_be_interrupted() -> None:
     assert found.stopped is None
 
 
+def test_one_that_had_nothing_to_say_at_that_moment_is_stopped_as_well() -> None:
+    events = [committed(900), delta(980), *truncated(2960), committed(3400), delta(3480, "item_2")]
+    found = verdict(INTERRUPTED, [(1000, 1700), (3500, 4000)], events, STARTS)
+    assert (found.stopped, found.silence_ms, found.last_byte_ms) == (True, 0, 0)
+
+
+def test_after_an_answer_that_was_over_the_second_turn_is_answered_as_any() -> None:
+    events = [committed(900), delta(980), committed(3400), delta(3480, "item_2")]
+    found = verdict(INTERRUPTED, [(1000, 2000), (3500, 4000)], events, STARTS)
+    assert found.stopped is None
+    assert found.voice_to_voice_ms == pytest.approx(600, abs=0.1)
+
+
 BACKCHANNEL = scene(step(), step("assistant_start", 1500, "backchannel"), interrupted=False)
 
 
@@ -116,6 +130,11 @@ def test_a_backchannel_that_stops_the_assistant_is_a_false_stop() -> None:
     went_on = verdict(BACKCHANNEL, [(1000, 9000)], [committed(900), delta(980)], STARTS)
     assert went_on.stopped is False
     assert went_on.voice_to_voice_ms == pytest.approx(500, abs=0.1), "the turn is the question"
+
+
+def test_one_that_stalls_at_that_moment_and_goes_on_later_was_not_stopped() -> None:
+    found = verdict(BACKCHANNEL, [(1000, 1900), (3400, 5000)], [committed(900), delta(980), delta(3380)], STARTS)
+    assert found.stopped is False
 
 
 def test_a_leak_that_stops_the_assistant_is_a_false_stop() -> None:

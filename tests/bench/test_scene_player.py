@@ -18,7 +18,8 @@ from client.scripted_realtime_server import (
     speech_started,
     turn_ended,
 )
-from speech_to_speech.bench.scene_player import LISTEN_MS, SETTLING_MS, Gap, PlayedScene, play_scene
+from speech_to_speech.bench.playback_gaps import Gap
+from speech_to_speech.bench.scene_player import LISTEN_MS, SETTLING_MS, PlayedScene, play_scene
 from speech_to_speech.bench.scenes import ROOM_LEVEL, Expectation, Leak, Role, Scene, Step
 
 RATE = 24_000
@@ -137,6 +138,17 @@ def test_a_stall_in_the_middle_of_an_item_is_a_gap() -> None:
     assert play(scene(step()), script).gaps == (Gap(1310, 190),)
 
 
+def test_a_stall_that_ends_in_an_interruption_is_a_gap_too() -> None:
+    async def script(server: ScriptedServer) -> None:
+        await turn(server, 1000)
+        await server.send(audio("resp_1", "item_1", 1600))
+        await server.heard(3000)
+        await server.send(speech_started("user_2"), response_done("resp_1", "cancelled"))
+        await server.send(*turn_ended("user_2", ""))
+
+    assert play(scene(step(), step("assistant_start", 1500), interrupted=True), script).gaps == (Gap(2600, 400),)
+
+
 def test_a_leak_brings_the_assistants_voice_into_the_microphone_later_and_softer() -> None:
     played = play(scene(step(), leak=Leak(60, -20.0)), one_second_answer)
     leaked = np.flatnonzero(played.user[24 * 600 :] > 0.0125 - 6 * ROOM_LEVEL) / 24 + 600
@@ -150,6 +162,17 @@ def test_of_a_long_answer_only_the_beginning_is_listened_to() -> None:
         await server.send(audio("resp_1", "item_1", 60_000), response_done("resp_1"))
 
     assert len(play(scene(step()), script).assistant) / 24 == 1000 + LISTEN_MS
+
+
+def test_after_a_false_stop_nothing_more_is_waited_for() -> None:
+    async def script(server: ScriptedServer) -> None:
+        await turn(server, 1000)
+        await server.send(audio("resp_1", "item_1", 60_000))
+        await server.heard(3000)
+        await server.send(speech_started("user_2"), response_done("resp_1", "cancelled"))
+
+    played = play(scene(step(), step("assistant_start", 1500, "backchannel"), interrupted=False), script)
+    assert len(played.assistant) / 24 == 3000 + SETTLING_MS
 
 
 def test_a_noise_that_nobody_answers_is_soon_over() -> None:

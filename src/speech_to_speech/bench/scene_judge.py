@@ -17,9 +17,6 @@ from speech_to_speech.stage_types import Samples
 LATE_MS = 2000
 """An answer later than this after the user's last voiced sample is late."""
 
-PLAYING_MS = 300
-"""The assistant counts as speaking when it is audible within this of a moment."""
-
 SHORTEST_GAP_MS = 10.0
 """Shorter gaps in a reply's playback are not heard."""
 
@@ -91,7 +88,7 @@ class _Judge:
         stopped = self._stopped(stop_ms)
         cut_off = self._cut_off()
         wait = self._wait(cut_off, stopped, stop_ms)
-        asked = expect.reply and cut_off is False and not (expect.interrupted and not stopped)
+        asked = expect.reply and cut_off is False and not self._ignored(stopped)
         history, heard = self._words(stop_ms, stopped_item, transcribe) if stopped else (None, None)
         gaps = [gap for gap in self._played.gaps if gap.duration_ms >= SHORTEST_GAP_MS]
         underruns = [gap for gap in gaps if not self._is_hold(gap.start_ms)]
@@ -138,13 +135,14 @@ class _Judge:
 
     def _wait(self, cut_off: bool | None, stopped: bool | None, stop_ms: float) -> float | None:
         index = self._scene.last_turn
-        if index is None or cut_off or (self._scene.expect.interrupted and not stopped):
+        if index is None or cut_off or self._ignored(stopped):
             return None
         start = self._played.step_starts_ms[index]
         if start is None:
             return None
         end = start + self._scene.steps[index].voiced_ms[1]
-        after = self._audible[self._audible >= (max(end, stop_ms) if self._scene.expect.interrupted else end)]
+        interrupted = self._scene.expect.interrupted and stopped
+        after = self._audible[self._audible >= (max(end, stop_ms) if interrupted else end)]
         return float(after[0]) - end if len(after) else None
 
     # --- interruptions ----------------------------------------------------------------------------------------
@@ -159,6 +157,10 @@ class _Judge:
         start = self._played.step_starts_ms[index]
         return None if start is None else start + self._scene.steps[index].voiced_ms[0]
 
+    def _ignored(self, stopped: bool | None) -> bool:
+        """Whether the assistant talked on over an interruption: what it says is no answer to that."""
+        return self._scene.expect.interrupted is True and stopped is False
+
     def _stop(self) -> tuple[float, str]:
         """When the client stopped playing after the onset, and which item; infinity for never."""
         for timed in self._played.events:
@@ -170,11 +172,13 @@ class _Judge:
         onset = self._onset
         if self._scene.expect.interrupted is None or onset is None:
             return None
-        if self._scene.reaction is None:
-            playing = self._audible >= onset
-        else:
-            playing = np.abs(self._audible - onset) <= PLAYING_MS
-        return stop_ms < float("inf") if playing.any() else None
+        if stop_ms < float("inf"):
+            return True
+        following = float("inf")
+        if self._scene.reaction is not None:  # what was being said then goes on until the next item begins
+            following = min((start for start in self._items.values() if start > onset), default=following)
+        went_on = (self._audible >= onset) & (self._audible < following)
+        return False if went_on.any() else None
 
     def _last_byte(self, item: str) -> float | None:
         times = [

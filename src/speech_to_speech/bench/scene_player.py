@@ -12,6 +12,7 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from typing import Any
 
+from speech_to_speech.bench.playback_gaps import Gap, PlaybackGaps
 from speech_to_speech.bench.scene_device import SceneDevice
 from speech_to_speech.bench.scenes import Scene
 from speech_to_speech.client.assistant_speech import AssistantSpeech
@@ -45,14 +46,6 @@ class TimedEvent:
 
 
 @dataclass(frozen=True, slots=True)
-class Gap:
-    """The speaker had nothing to play for `duration_ms`, from `start_ms` on, in the middle of an item."""
-
-    start_ms: float
-    duration_ms: float
-
-
-@dataclass(frozen=True, slots=True)
 class PlayedScene:
     """What was recorded of a scene: 24 kHz, times in ms from the start of the recording.
 
@@ -67,35 +60,6 @@ class PlayedScene:
 
 
 @dataclass(slots=True)
-class _Playback:
-    """Finds the gaps inside items."""
-
-    gaps: list[Gap] = field(default_factory=list)
-    _item: str = ""
-    _silence: Gap | None = None
-    _stopped: str = ""
-    """The item that was talked over: what still comes of it is not played."""
-
-    def delta(self, item: str) -> None:
-        """More audio of `item` came."""
-        if item == self._stopped:
-            return
-        if item == self._item and self._silence is not None:
-            self.gaps.append(self._silence)
-        self._item, self._silence = item, None
-
-    def starved(self, ms: float, at_ms: float) -> None:
-        """The speaker lacked the last `ms` of audio of the block that began at `at_ms`."""
-        if self._item:
-            before = self._silence or Gap(at_ms + BLOCK_MS - ms, 0.0)
-            self._silence = Gap(before.start_ms, before.duration_ms + ms)
-
-    def flushed(self, item: str) -> None:
-        """`item` was talked over."""
-        self._item, self._silence, self._stopped = "", None, item
-
-
-@dataclass(slots=True)
 class _Server:
     """What the server has begun and not ended."""
 
@@ -105,7 +69,12 @@ class _Server:
     @property
     def is_busy(self) -> bool:
         """True while it hears or transcribes the user, or makes a reply."""
-        return bool(self._turns or self._replies)
+        return bool(self._turns) or self.is_replying
+
+    @property
+    def is_replying(self) -> bool:
+        """True while it makes a reply."""
+        return bool(self._replies)
 
     def receive(self, event: Event) -> None:
         """The server's next event."""
@@ -153,18 +122,19 @@ async def play_scene(
             reader.cancel()
             await asyncio.gather(reader, return_exceptions=True)
     starts = tuple(None if start is None else start / RATE * 1000 for start in device.user.starts)
-    return PlayedScene(*device.recording, tuple(events), starts, tuple(player.playback.gaps))
+    return PlayedScene(*device.recording, tuple(events), starts, tuple(player.gaps.found))
 
 
 class _Player:
     def __init__(self, client: RealtimeClient, scene: Scene, device: SceneDevice) -> None:
-        self.playback = _Playback()
+        self.gaps = PlaybackGaps()
         self._client = client
         self._scene = scene
         self._device = device
         self._speech = AssistantSpeech(device)
         self._server = _Server()
         self._last_event_ms = 0.0
+        self._false_stop_ms = float("inf")
 
     async def play(self, reader: asyncio.Task[None]) -> None:
         """Stream until the scene is over."""
@@ -182,19 +152,28 @@ class _Player:
     async def read(self) -> None:
         """Play what comes, and answer as a stock client does."""
         async for event in self._client.events():
+            complete = not self._server.is_replying
             self._server.receive(event)
             self._last_event_ms = self._device.now_ms
             truncate = self._play(event)
             if truncate is not None:
-                self.playback.flushed(truncate["item_id"])
+                self.gaps.flushed(truncate["item_id"], complete=complete)
                 self._device.forget_audible()
+                self._note_stop()
                 await self._client.send(truncate)
                 await self._client.send({"type": "conversation.item.retrieve", "item_id": truncate["item_id"]})
+
+    def _note_stop(self) -> None:
+        """A stop that should not be, once the user has reacted, says all there is to say."""
+        user, reaction = self._device.user, self._scene.reaction
+        since = user.end if reaction is None else user.starts[reaction]
+        if self._scene.expect.interrupted is False and since is not None and self._device.position >= since:
+            self._false_stop_ms = self._device.now_ms
 
     def _play(self, event: Event) -> Event | None:
         kind = event["type"]
         if kind == "response.output_audio.delta":
-            self.playback.delta(event["item_id"])
+            self.gaps.delta(event["item_id"])
             self._speech.receive(event)
         elif kind == "input_audio_buffer.speech_started":
             return self._speech.interrupt()
@@ -206,7 +185,7 @@ class _Player:
     def _watch(self, block: Block, taken_ms: float) -> None:
         missing_ms = BLOCK_MS - taken_ms
         if missing_ms > 0:
-            self.playback.starved(missing_ms, self._device.now_ms - BLOCK_MS)
+            self.gaps.starved(missing_ms, self._device.now_ms - BLOCK_MS)
 
     def _is_over(self) -> bool:
         device, now_ms = self._device, self._device.now_ms
@@ -215,7 +194,7 @@ class _Player:
             return waited_ms > GIVE_UP_MS
         if device.first_audible is not None and now_ms - device.first_audible / RATE * 1000 >= LISTEN_MS:
             return True
-        if waited_ms > GIVE_UP_MS + LISTEN_MS:
+        if waited_ms > GIVE_UP_MS + LISTEN_MS or now_ms - self._false_stop_ms >= SETTLING_MS:
             return True
         if waited_ms < SETTLING_MS or self._speech.is_playing or self._server.is_busy:
             return False
