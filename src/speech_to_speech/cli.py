@@ -166,7 +166,7 @@ def _bench_turn(namespace: argparse.Namespace) -> int:
     if namespace.scenes is not None:
         return _bench_scenes(namespace)
     for name in ("kinds", "split", "limit", "record", "png", "replay_only"):
-        if getattr(namespace, name):
+        if getattr(namespace, name) not in (None, "", False):
             raise ConfigurationError(f"--{name}: only with --scenes DIR")
     from speech_to_speech.bench.turn import bench_turn
 
@@ -178,7 +178,7 @@ def _bench_scenes(namespace: argparse.Namespace) -> int:
 
     options = SceneOptions(
         folder=Path(namespace.scenes),
-        kinds=tuple(kind for kind in namespace.kinds.split(",") if kind),
+        kinds=tuple(kind.strip() for kind in namespace.kinds.split(",") if kind.strip()),
         split=namespace.split,
         limit=namespace.limit,
         repeat=namespace.repeat or 1,

@@ -96,6 +96,8 @@ def test_kinds_take_turns_so_that_a_limit_keeps_them_all(tmp_path: Path) -> None
     assert {scene.kind for scene in load_scenes(tmp_path, kinds=["pause"])} == {"pause"}
     with pytest.raises(ConfigurationError, match="--kinds chat: expected some of question"):
         load_scenes(tmp_path, kinds=["chat"])
+    with pytest.raises(ConfigurationError, match="--limit 0: expected at least 1"):
+        load_scenes(tmp_path, limit=0)
     with pytest.raises(ConfigurationError, match="none of its 4 scenes"):
         load_scenes(tmp_path, split="heldout")
 

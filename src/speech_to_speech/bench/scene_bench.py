@@ -101,7 +101,10 @@ def bench_scenes(configuration: Configuration, options: SceneOptions) -> int:
         "results": [dataclasses.asdict(result) for result in results],
     }
     if options.json_path is not None:
-        options.json_path.write_text(json.dumps(report, indent=1), encoding="utf-8")
+        try:
+            options.json_path.write_text(json.dumps(report, indent=1), encoding="utf-8")
+        except OSError as error:
+            raise ConfigurationError(f"--json {options.json_path}: {error.strerror or error}") from error
     if options.png is not None:
         draw_curve(points, options.png)
     return 0

@@ -138,6 +138,8 @@ def load_scenes(folder: Path, *, kinds: Sequence[str] = (), split: str = "", lim
         raise ConfigurationError(f"--kinds {unknown[0]}: expected some of {', '.join(KINDS)}")
     if split and split not in SPLITS:
         raise ConfigurationError(f"--split {split}: expected {' or '.join(SPLITS)}")
+    if limit is not None and limit < 1:
+        raise ConfigurationError(f"--limit {limit}: expected at least 1")
     paths = sorted(folder.glob("*/scene.yaml"))
     if not paths:
         raise ConfigurationError(
