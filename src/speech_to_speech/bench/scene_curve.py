@@ -31,8 +31,8 @@ POLICIES: dict[str, TurnDetection] = {
 class CurvePoint:
     """One policy on the scenes of one source ("all", "real", "synthetic").
 
-    `wait_ms` (last voiced sample → the reply may be heard) is of the turns that were not cut off; `unanswered` of those
-    had no reply at all.
+    `wait_ms` (last voiced sample → the reply may be heard) is of the turns that were not cut off, so policies that cut
+    more off have it from fewer, easier turns; `unanswered` of those had no reply at all.
     """
 
     policy: str

@@ -62,7 +62,7 @@ def table(found: Sequence[Row]) -> str:
     """The rows for people: who waits and is cut off, then what happens while the assistant speaks."""
     turns = [_turn_line(row) for row in found]
     stops = [_stop_line(row) for row in found if row.missed_stops.n or row.false_stops.n or row.unwanted_replies.n]
-    return "\n".join(["", _TURNS, *turns, "", _STOPS, *stops, "", _NOTES])
+    return "\n".join(["", _TURNS, *turns, "", *([_STOPS, *stops, ""] if stops else []), _NOTES])
 
 
 def _row(policy: str, kind: str, source: str, members: Sequence[Result]) -> Row:

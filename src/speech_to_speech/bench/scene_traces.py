@@ -1,5 +1,7 @@
 """What the models say of a scene, recorded once: frame by frame, pause by pause, with the time each answer took.
 
+Each model runs alone here; on a busy server its answers come later, and a pause may be over before one does.
+
 A trace knows the turn as the user speaks it, uncut. A policy that cuts it is told so by the replay, and what the models
 would have said after the cut is not needed.
 """
