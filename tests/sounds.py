@@ -12,18 +12,6 @@ def _time(seconds: float) -> NDArray[np.float64]:
     return np.arange(int(RATE * seconds)) / RATE
 
 
-def coughs() -> NDArray[np.float32]:
-    """Three bursts of noise that fall off in 120 ms, resonant around 700 Hz."""
-    random = np.random.default_rng(1)
-    burst = random.normal(size=RATE // 3) * np.exp(-_time(1 / 3) / 0.06)
-    spectrum = np.fft.rfft(burst)
-    frequency = np.fft.rfftfreq(len(burst), 1 / RATE)
-    shaped = np.fft.irfft(spectrum / (1 + ((frequency - 700) / 400) ** 2), len(burst))
-    shaped *= 0.5 / np.abs(shaped).max()
-    pause = np.zeros(RATE // 5)
-    return np.concatenate([shaped, pause, shaped, pause, shaped]).astype(np.float32)
-
-
 def noise() -> NDArray[np.float32]:
     """Two seconds of white noise."""
     return np.random.default_rng(2).normal(0, 0.1, 2 * RATE).astype(np.float32)

@@ -6,11 +6,12 @@ import argparse
 import os
 import sys
 from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
 from typing import TypeAlias
 
 from speech_to_speech import __version__
 from speech_to_speech.arguments_classes.parsing import StrictParser, add_options, configuration_from
-from speech_to_speech.errors import SpeechToSpeechError
+from speech_to_speech.errors import ConfigurationError, SpeechToSpeechError
 
 Backends: TypeAlias = Mapping[str, Sequence[str]]
 """The installed backends by stage, as help shows them."""
@@ -157,8 +158,16 @@ def _add_bench(commands: argparse._SubParsersAction[StrictParser], backends: Bac
     benches = parser.add_subparsers(title="benchmarks", metavar="BENCHMARK", required=True)
     turn = benches.add_parser("turn", help="last word → first sound, from recordings of whole turns")
     turn.add_argument("--json", metavar="FILE", help="write every measurement here")
-    turn.add_argument("--repeat", type=int, default=2, help="times each question is played (default: 2)")
     turn.add_argument("--sessions", type=int, default=1, help="conversations at the same time (default: 1)")
+    turn.add_argument("--repeat", type=int, help="times each is played (default: 2 for questions, 1 for scenes)")
+    scenes = turn.add_argument_group("scenes of conversation")
+    scenes.add_argument("--scenes", metavar="DIR", help="play the scenes that scripts/make_scenes.py made there")
+    scenes.add_argument("--kinds", metavar="A,B", default="", help="only scenes of these kinds")
+    scenes.add_argument("--split", metavar="NAME", default="", help="only scenes of this split: train or heldout")
+    scenes.add_argument("--limit", type=int, metavar="N", help="only so many scenes, kinds taking turns")
+    scenes.add_argument("--record", metavar="DIR", help="write stereo recordings (user left) and events here")
+    scenes.add_argument("--png", metavar="FILE", help="draw wait against cut-offs here (extra 'bench')")
+    scenes.add_argument("--replay_only", action="store_true", help="only wait against cut-offs, nothing in real time")
     add_options(turn, backends)
     turn.set_defaults(run=_bench_turn)
 
@@ -209,11 +218,36 @@ def _doctor(namespace: argparse.Namespace) -> int:
 
 
 def _bench_turn(namespace: argparse.Namespace) -> int:
+    if namespace.scenes is not None:
+        return _bench_scenes(namespace)
+    for name in ("kinds", "split", "limit", "record", "png", "replay_only"):
+        if getattr(namespace, name) not in (None, "", False):
+            raise ConfigurationError(f"--{name}: only with --scenes DIR")
     from speech_to_speech.bench.turn import bench_turn
 
     return bench_turn(
-        configuration_from(namespace), repeat=namespace.repeat, sessions=namespace.sessions, json_path=namespace.json
+        configuration_from(namespace),
+        repeat=2 if namespace.repeat is None else namespace.repeat,
+        sessions=namespace.sessions,
+        json_path=namespace.json,
     )
+
+
+def _bench_scenes(namespace: argparse.Namespace) -> int:
+    from speech_to_speech.bench.scene_bench import SceneOptions, bench_scenes
+
+    options = SceneOptions(
+        folder=Path(namespace.scenes),
+        kinds=tuple(kind.strip() for kind in namespace.kinds.split(",") if kind.strip()),
+        split=namespace.split,
+        limit=namespace.limit,
+        repeat=namespace.repeat or 1,
+        json_path=Path(namespace.json) if namespace.json else None,
+        record=Path(namespace.record) if namespace.record else None,
+        png=Path(namespace.png) if namespace.png else None,
+        replay_only=namespace.replay_only,
+    )
+    return bench_scenes(configuration_from(namespace), options)
 
 
 if __name__ == "__main__":

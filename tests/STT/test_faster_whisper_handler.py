@@ -8,7 +8,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from sounds import coughs, hum, music, noise
+from scene_sounds import coughs
+from sounds import hum, music, noise
 from speech_to_speech.arguments_classes import STTArguments
 from speech_to_speech.audio.resampling import resample
 from speech_to_speech.audio.wav import read_wav

@@ -111,3 +111,10 @@ def test_the_standard_library_reads_what_is_written(path: Path) -> None:
 def test_reading_at_another_rate_converts(path: Path) -> None:
     write_wav(path, np.zeros(2_400, np.float32), 24_000)
     assert len(read_wav(path, 16_000)) == 1_600
+
+
+def test_two_channels_are_written_side_by_side(tmp_path: Path) -> None:
+    write_wav(tmp_path / "x.wav", np.array([[0.5, -0.5], [0.25, 0.0]], np.float32), 24_000)
+    with wave.open(str(tmp_path / "x.wav")) as reader:
+        assert (reader.getnchannels(), reader.getnframes()) == (2, 2)
+        assert np.frombuffer(reader.readframes(2), "<i2").tolist() == [16_384, -16_384, 8_192, 0]

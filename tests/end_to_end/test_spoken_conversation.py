@@ -12,7 +12,8 @@ import pytest
 from numpy.typing import NDArray
 
 from live_server import RATE, LiveClient, LiveServer, talk
-from sounds import coughs, hum, music, noise
+from scene_sounds import coughs
+from sounds import hum, music, noise
 
 Say = Callable[[str], NDArray[np.float32]]
 Heard = Callable[[NDArray[np.float32]], str]

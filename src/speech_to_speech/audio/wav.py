@@ -1,4 +1,4 @@
-"""WAV files: PCM of any usual width in, 16-bit mono out."""
+"""WAV files: PCM of any usual width in, 16 bit out."""
 
 from __future__ import annotations
 
@@ -40,10 +40,13 @@ def read_wav(path: str | Path, rate: int) -> Samples:
 
 
 def write_wav(path: str | Path, samples: Samples, rate: int) -> None:
-    """Write 16-bit mono. Raises `ConfigurationError` naming the file when it cannot be written."""
+    """Write 16 bit: mono `[samples]`, or `[samples, channels]`.
+
+    Raises `ConfigurationError` naming the file when it cannot be written.
+    """
     try:
         with Path(path).open("wb") as file, wave.open(file, "wb") as writer:
-            writer.setnchannels(1)
+            writer.setnchannels(1 if samples.ndim == 1 else samples.shape[1])
             writer.setsampwidth(2)
             writer.setframerate(rate)
             writer.writeframes(samples_to_pcm16(samples))
