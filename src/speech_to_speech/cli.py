@@ -161,6 +161,26 @@ def _add_bench(commands: argparse._SubParsersAction[StrictParser], backends: Bac
     turn.add_argument("--sessions", type=int, default=1, help="conversations at the same time (default: 1)")
     add_options(turn, backends)
     turn.set_defaults(run=_bench_turn)
+    overhead = benches.add_parser("overhead", help="the server itself, with stages that cost nothing")
+    overhead.add_argument("--json", metavar="FILE", help="write every measurement here")
+    overhead.add_argument(
+        "--sessions",
+        type=_counts,
+        default=[1, 10, 100, 400],
+        metavar="N,N,…",
+        help="active sessions, one measurement each (default: 1,10,100,400)",
+    )
+    overhead.add_argument("--idle", type=int, default=1000, help="connected idle sessions; 0: none (default: 1000)")
+    overhead.add_argument("--seconds", type=float, default=10.0, help="length of each measurement (default: 10)")
+    overhead.set_defaults(run=_bench_overhead)
+
+
+def _counts(text: str) -> list[int]:
+    """Numbers of sessions, comma-separated."""
+    counts = [int(part) for part in text.split(",")]
+    if min(counts) < 1:
+        raise ValueError
+    return counts
 
 
 def _serve(namespace: argparse.Namespace) -> int:
@@ -213,6 +233,14 @@ def _bench_turn(namespace: argparse.Namespace) -> int:
 
     return bench_turn(
         configuration_from(namespace), repeat=namespace.repeat, sessions=namespace.sessions, json_path=namespace.json
+    )
+
+
+def _bench_overhead(namespace: argparse.Namespace) -> int:
+    from speech_to_speech.bench.overhead import bench_overhead
+
+    return bench_overhead(
+        sessions=namespace.sessions, idle=namespace.idle, seconds=namespace.seconds, json_path=namespace.json
     )
 
 
