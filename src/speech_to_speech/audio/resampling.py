@@ -23,18 +23,40 @@ begins as far above Nyquist, so what aliases stays out of the passband."""
 _STOPBAND_DB = 80.0
 """Attenuation of images and aliases; the noise of a good microphone in a quiet room is some 60 dB below speech."""
 
+_BLOCK_SAMPLES = 32
+"""Output samples of a block, at least, where the ratio allows it: few enough to waste little, enough for one matrix
+product to be worth its call."""
+
+_BLOCKS_PER_PRODUCT = 16
+"""Rows of every matrix product. The number is fixed, so that an output sample is the sum of the same terms in the same
+order however the input was cut; it fills the kernels of a BLAS evenly."""
+
+_MAXIMUM_BLOCK_WEIGHTS = 1_000_000
+"""Ratios whose block needs more weights than this (4 MB) are computed window by window: rates without much in common."""
+
 _WINDOWS_PER_STEP = 8_192
-"""Output samples computed at once; bounds the memory of a long input to a few MB."""
+"""Windows gathered at once; bounds the memory of a long input to a few MB."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Filter:
-    """Reduced ratio `up`/`down`, and one row of weights per phase: `[up, taps]`, each row of unit DC gain."""
+    """Reduced ratio `up`/`down`, and one row of weights per phase: `[up, taps]`, each row of unit DC gain.
+
+    `blocks` is the same as one matrix `[window, samples]`: a block of output samples (whole periods of the phases) is
+    the source samples it can see times this. None where it would be too large.
+    """
 
     up: int
     down: int
     reach: int
     weights: NDArray[np.float32]
+    blocks: NDArray[np.float32] | None
+
+    @property
+    def block_step(self) -> int:
+        """Source samples from one block to the next."""
+        assert self.blocks is not None
+        return self.blocks.shape[1] // self.up * self.down
 
 
 @lru_cache(maxsize=32)
@@ -52,7 +74,21 @@ def _design(source_rate: int, target_rate: int) -> _Filter:
     window = np.i0(beta * np.sqrt(np.clip(1.0 - (distance / reach) ** 2, 0.0, 1.0)))
     weights = np.sinc(cutoff * distance) * window
     weights /= weights.sum(axis=1, keepdims=True)
-    return _Filter(up, down, reach, weights.astype(np.float32))
+    rows = weights.astype(np.float32)
+    return _Filter(up, down, reach, rows, _block_matrix(up, down, rows))
+
+
+def _block_matrix(up: int, down: int, weights: NDArray[np.float32]) -> NDArray[np.float32] | None:
+    samples = up * max(1, _BLOCK_SAMPLES // up)
+    taps = weights.shape[1]
+    window = (samples - 1) * down // up + taps
+    if window * samples > _MAXIMUM_BLOCK_WEIGHTS:
+        return None
+    matrix = np.zeros((window, samples), np.float32)
+    for index in range(samples):
+        first = index * down // up
+        matrix[first : first + taps, index] = weights[index * down % up]
+    return matrix
 
 
 class StreamResampler:
@@ -106,20 +142,53 @@ class StreamResampler:
         return max(0, (complete * design.up - 1) // design.down + 1 - self._made)
 
     def _take(self, count: int) -> Samples:
+        """The next `count` output samples; source samples that only earlier ones could see are dropped."""
+        if count == 0:
+            return np.zeros(0, np.float32)
         assert self._filter is not None
-        up, down, reach = self._filter.up, self._filter.down, self._filter.reach
-        output = np.empty(count, np.float32)
-        windows = sliding_window_view(self._held, 2 * reach) if count else None
-        for start in range(0, count, _WINDOWS_PER_STEP):
-            assert windows is not None
-            stop = min(start + _WINDOWS_PER_STEP, count)
-            ticks = np.arange(self._made + start, self._made + stop, dtype=np.int64) * down
-            firsts = ticks // up - reach + 1 - self._held_start
-            np.einsum("nt,nt->n", windows[firsts], self._filter.weights[ticks % up], out=output[start:stop])
+        if self._filter.blocks is None:
+            output = self._gathered(self._filter, count)
+            needed = self._source_of(self._made + count)
+        else:
+            output = self._multiplied(self._filter, self._filter.blocks, count)
+            block = self._filter.blocks.shape[1]
+            needed = self._source_of((self._made + count) // block * block)
         self._made += count
-        needed = self._made * down // up - reach + 1
         self._held = self._held[needed - self._held_start :].copy()
         self._held_start = needed
+        return output
+
+    def _source_of(self, position: int) -> int:
+        """The first source sample that output `position` weighs."""
+        assert self._filter is not None
+        return position * self._filter.down // self._filter.up - self._filter.reach + 1
+
+    def _multiplied(self, design: _Filter, matrix: NDArray[np.float32], count: int) -> Samples:
+        """All blocks that hold a wanted sample; what of them is not complete yet is computed again when it is."""
+        window, block = matrix.shape
+        skipped = self._made % block
+        products = -(-(skipped + count) // (block * _BLOCKS_PER_PRODUCT))
+        rows = products * _BLOCKS_PER_PRODUCT
+        source = np.zeros((rows - 1) * design.block_step + window, np.float32)
+        held = min(len(source), len(self._held))
+        source[:held] = self._held[:held]
+        stride = source.itemsize
+        windows: Samples = np.ndarray((rows, window), np.float32, source, strides=(design.block_step * stride, stride))
+        output = np.empty((rows, block), np.float32)
+        for start in range(0, rows, _BLOCKS_PER_PRODUCT):
+            stop = start + _BLOCKS_PER_PRODUCT
+            np.matmul(windows[start:stop], matrix, out=output[start:stop])
+        return output.reshape(-1)[skipped : skipped + count]
+
+    def _gathered(self, design: _Filter, count: int) -> Samples:
+        """Every output's own window times the weights of its phase."""
+        windows = sliding_window_view(self._held, 2 * design.reach)
+        output = np.empty(count, np.float32)
+        for start in range(0, count, _WINDOWS_PER_STEP):
+            stop = min(start + _WINDOWS_PER_STEP, count)
+            ticks = np.arange(self._made + start, self._made + stop, dtype=np.int64) * design.down
+            firsts = ticks // design.up - design.reach + 1 - self._held_start
+            np.einsum("nt,nt->n", windows[firsts], design.weights[ticks % design.up], out=output[start:stop])
         return output
 
 
