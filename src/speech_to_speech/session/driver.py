@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
+from collections import deque
 from collections.abc import Callable
 
 from speech_to_speech.audio.pcm import pcm16_to_samples, samples_to_pcm16
@@ -66,8 +67,12 @@ class SessionDriver:
         self._to_client: dict[int, StreamResampler] = {}
         self._last_span: dict[int, tuple[int, int]] = {}
         self._timer: asyncio.TimerHandle | None = None
+        self._wakeup: float | None = None
+        """When the timer is due."""
         self._closed = False
         self._frame_judged = asyncio.Event()
+        self._results: deque[StageResult] = deque()
+        self._results_announced = False
         self._flush()
 
     async def receive(self, frame: str | bytes) -> None:
@@ -134,26 +139,35 @@ class SessionDriver:
                 await self._frame_judged.wait()
 
     def _deliver(self, result: StageResult) -> None:
-        """A worker thread brings a result."""
+        """A worker thread brings a result; those that come before the loop gets to them are received together."""
+        self._results.append(result)
+        if self._results_announced:
+            return
+        self._results_announced = True
         try:
-            self._loop.call_soon_threadsafe(self._receive_result, result)
+            self._loop.call_soon_threadsafe(self._receive_results)
         except RuntimeError:
             if not self._loop.is_closed():
                 raise
 
-    def _receive_result(self, result: StageResult) -> None:
+    def _receive_results(self) -> None:
+        self._results_announced = False  # before the first is taken: none that comes later is overlooked
         if self._closed:
             return
         now = self._loop.time()
+        for _ in range(len(self._results)):
+            self._receive_result(self._results.popleft(), now)
+        self._flush()
+
+    def _receive_result(self, result: StageResult, now: float) -> None:
         if isinstance(result, SpeechResult):
             self._receive_speech(result, now)
-        else:
-            if isinstance(result, SpeechDone):
-                self._end_speech(result.token, now)
-            elif isinstance(result, SpeechProbability | StageFailure):
-                self._frame_judged.set()
-            self.session.receive_result(result, now)
-        self._flush()
+            return
+        if isinstance(result, SpeechDone):
+            self._end_speech(result.token, now)
+        elif isinstance(result, (SpeechProbability, StageFailure)):
+            self._frame_judged.set()
+        self.session.receive_result(result, now)
 
     def _receive_speech(self, result: SpeechResult, now: float) -> None:
         if self.session.is_stale(result.token):
@@ -176,7 +190,7 @@ class SessionDriver:
             self.session.receive_speech(token, SpokenPiece(rest, start, end, True), now)
 
     def _advance(self) -> None:
-        self._timer = None
+        self._timer = self._wakeup = None
         self.session.advance(self._loop.time())
         self._flush()
 
@@ -190,9 +204,12 @@ class SessionDriver:
                     self._to_client.pop(output.token, None)
                     self._last_span.pop(output.token, None)
                 self._work.submit(output)
-        wakeup = self.session.next_wakeup(self._loop.time())
+        wakeup = None if self._closed else self.session.next_wakeup(self._loop.time())
+        if wakeup == self._wakeup:
+            return
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None
-        if wakeup is not None and not self._closed:
+        self._wakeup = wakeup
+        if wakeup is not None:
             self._timer = self._loop.call_at(wakeup, self._advance)
