@@ -76,7 +76,7 @@ def _session(pcm: bytes, repeat: int) -> float:
     samples = np.zeros(RECOGNITION_RATE // 50, np.float32)
 
     def frame() -> None:
-        session.append_audio(pcm, samples, 0.0)
+        session.append_audio(pcm, samples)
         for output in session.take_outputs():
             if isinstance(output, DetectSpeechRequest):
                 session.receive_result(SpeechProbability(output.index, 0.0), 0.0)

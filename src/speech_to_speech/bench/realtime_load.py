@@ -36,8 +36,8 @@ PCM_BYTES_PER_S = 48_000
 START_OVER_S = 3.0
 """The first answers of all sessions are asked for within this time, so that not all begin at once."""
 
-PROBE_EVERY = 25
-"""Each session's every 25th frame (0.5 s) is followed by a question that the server answers at once, in order: the time
+PROBE_EVERY = 50
+"""Each session's every 50th frame (1 s) is followed by a question that the server answers at once, in order: the time
 to its answer bounds the time until the frame was handled."""
 
 TICK_S = 0.001

@@ -97,8 +97,11 @@ class Conversation:
 
     # --- what the client does ---------------------------------------------------------------------------------
 
-    def append_audio(self, pcm: bytes, samples: Samples, now: float) -> None:
-        """The next audio of the user, as PCM16 at 24 kHz and as float32 at 16 kHz."""
+    def append_audio(self, pcm: bytes, samples: Samples) -> None:
+        """The next audio of the user, as PCM16 at 24 kHz and as float32 at 16 kHz.
+
+        Makes nothing due: what follows from it follows from the detector's answers.
+        """
         if to_ms(self._listening.audio.end - self._listening.buffer_start) >= MAXIMUM_BUFFER_MS:
             raise InvalidRequestError(
                 f"The input audio buffer is full: {MAXIMUM_BUFFER_MS // 60_000} minutes are uncommitted. "
@@ -109,7 +112,6 @@ class Conversation:
         for index, frame in self._listening.audio.append(pcm, samples):
             if self.settings.turn_detection is not None:
                 self._work.emit(DetectSpeechRequest(index, frame))
-        self.advance(now)
 
     def commit(self, now: float) -> None:
         """The client ends the user's turn. Never makes a reply."""

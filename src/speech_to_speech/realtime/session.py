@@ -143,10 +143,13 @@ class RealtimeSession:
             self.report_invalid(error, event.event_id)
         self._translate()
 
-    def append_audio(self, pcm: bytes, samples: Samples, now: float, event_id: str | None = None) -> None:
-        """The audio of an `input_audio_buffer.append`: PCM16 at 24 kHz, and the same as float32 at 16 kHz."""
+    def append_audio(self, pcm: bytes, samples: Samples, event_id: str | None = None) -> None:
+        """The audio of an `input_audio_buffer.append`: PCM16 at 24 kHz, and the same as float32 at 16 kHz.
+
+        Leaves `next_wakeup` as it was.
+        """
         try:
-            self._conversation.append_audio(pcm, samples, now)
+            self._conversation.append_audio(pcm, samples)
         except InvalidRequestError as error:
             self.report_invalid(error, event_id)
         self._translate()

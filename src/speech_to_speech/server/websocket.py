@@ -81,10 +81,10 @@ class Connection:
 
     async def _read(self) -> None:
         async for message in self._socket:
-            if message.type in (WSMsgType.TEXT, WSMsgType.BINARY) and len(message.data) > MAXIMUM_MESSAGE_BYTES:
-                await self._socket.close(code=WSCloseCode.MESSAGE_TOO_BIG, message=b"message over 32 MiB")
-            elif message.type is WSMsgType.TEXT:
+            if message.type is WSMsgType.TEXT and len(message.data) <= MAXIMUM_MESSAGE_BYTES:
                 await self._driver.receive(message.data)
+            elif message.type in (WSMsgType.TEXT, WSMsgType.BINARY) and len(message.data) > MAXIMUM_MESSAGE_BYTES:
+                await self._socket.close(code=WSCloseCode.MESSAGE_TOO_BIG, message=b"message over 32 MiB")
             elif message.type is WSMsgType.BINARY:
                 self._driver.refuse(
                     InvalidRequestError("Binary frames are not supported; send JSON text frames.", code="invalid_json")

@@ -11,11 +11,7 @@ from speech_to_speech.audio.pcm import pcm16_to_samples, samples_to_pcm16
 from speech_to_speech.audio.resampling import StreamResampler
 from speech_to_speech.conversation.reply import Pacing, SpokenPiece
 from speech_to_speech.errors import InvalidRequestError
-from speech_to_speech.realtime.client_events import (
-    AnyClientEvent,
-    InputAudioBufferAppend,
-    decode_client_event,
-)
+from speech_to_speech.realtime.client_events import InputAudioBufferAppend, decode_client_event
 from speech_to_speech.realtime.server_events import ServerEvent
 from speech_to_speech.realtime.session import RealtimeSession
 from speech_to_speech.realtime.session_config import ServerVoices
@@ -85,7 +81,11 @@ class SessionDriver:
         except InvalidRequestError as error:
             self.refuse(error)
             return
-        await self._carry_out(event)
+        if isinstance(event, InputAudioBufferAppend):
+            await self._append(event)
+        else:
+            self.session.receive_event(event, self._loop.time())
+            self._flush()
 
     def refuse(self, error: InvalidRequestError) -> None:
         """Answer something that is no event at all with an `error` event."""
@@ -102,13 +102,6 @@ class SessionDriver:
             self._timer.cancel()
         self.session.close()
         self._work.close()
-
-    async def _carry_out(self, event: AnyClientEvent) -> None:
-        if isinstance(event, InputAudioBufferAppend):
-            await self._append(event)
-        else:
-            self.session.receive_event(event, self._loop.time())
-            self._flush()
 
     async def _append(self, event: InputAudioBufferAppend) -> None:
         try:
@@ -130,8 +123,8 @@ class SessionDriver:
         for start in range(0, len(event.audio), SLICE_BYTES):
             pcm = event.audio[start : start + SLICE_BYTES]
             samples = self._to_recognition.process(pcm16_to_samples(pcm))
-            self.session.append_audio(pcm, samples, self._loop.time(), event.event_id)
-            self._flush()
+            self.session.append_audio(pcm, samples, event.event_id)
+            self._carry_out()
             if len(event.audio) > SLICE_BYTES:
                 await asyncio.sleep(0)
             while self._work.waiting_frames > BACKLOG_FRAMES and not self._closed:
@@ -196,14 +189,7 @@ class SessionDriver:
 
     def _flush(self) -> None:
         """Carry out what the session asks for, and come back when it wants to."""
-        for output in self.session.take_outputs():
-            if isinstance(output, dict):
-                self._send(output)
-            else:
-                if isinstance(output, CancelRequest):
-                    self._to_client.pop(output.token, None)
-                    self._last_span.pop(output.token, None)
-                self._work.submit(output)
+        self._carry_out()
         wakeup = None if self._closed else self.session.next_wakeup(self._loop.time())
         if wakeup == self._wakeup:
             return
@@ -213,3 +199,13 @@ class SessionDriver:
         self._wakeup = wakeup
         if wakeup is not None:
             self._timer = self._loop.call_at(wakeup, self._advance)
+
+    def _carry_out(self) -> None:
+        for output in self.session.take_outputs():
+            if isinstance(output, dict):
+                self._send(output)
+            else:
+                if isinstance(output, CancelRequest):
+                    self._to_client.pop(output.token, None)
+                    self._last_span.pop(output.token, None)
+                self._work.submit(output)
