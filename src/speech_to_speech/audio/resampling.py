@@ -42,8 +42,9 @@ _WINDOWS_PER_STEP = 8_192
 class _Filter:
     """Reduced ratio `up`/`down`, and one row of weights per phase: `[up, taps]`, each row of unit DC gain.
 
-    `blocks` is the same as one matrix `[window, samples]`: a block of output samples (whole periods of the phases) is
-    the source samples it can see times this. None where it would be too large.
+    `blocks` is the same as one matrix `[window, block]`: a block of output samples (whole periods of the phases, `step`
+    source samples apart) is the source samples it can see times this. None where it would be too large. `padding`: the
+    silence behind the newest sample that a computation may look at.
     """
 
     up: int
@@ -51,12 +52,9 @@ class _Filter:
     reach: int
     weights: NDArray[np.float32]
     blocks: NDArray[np.float32] | None
-
-    @property
-    def block_step(self) -> int:
-        """Source samples from one block to the next."""
-        assert self.blocks is not None
-        return self.blocks.shape[1] // self.up * self.down
+    block: int
+    step: int
+    padding: Samples
 
 
 @lru_cache(maxsize=32)
@@ -75,20 +73,17 @@ def _design(source_rate: int, target_rate: int) -> _Filter:
     weights = np.sinc(cutoff * distance) * window
     weights /= weights.sum(axis=1, keepdims=True)
     rows = weights.astype(np.float32)
-    return _Filter(up, down, reach, rows, _block_matrix(up, down, rows))
-
-
-def _block_matrix(up: int, down: int, weights: NDArray[np.float32]) -> NDArray[np.float32] | None:
-    samples = up * max(1, _BLOCK_SAMPLES // up)
-    taps = weights.shape[1]
-    window = (samples - 1) * down // up + taps
-    if window * samples > _MAXIMUM_BLOCK_WEIGHTS:
-        return None
-    matrix = np.zeros((window, samples), np.float32)
-    for index in range(samples):
+    block = up * max(1, _BLOCK_SAMPLES // up)
+    step = block // up * down
+    window = step + 2 * reach
+    if window * block > _MAXIMUM_BLOCK_WEIGHTS:
+        return _Filter(up, down, reach, rows, None, 1, 0, np.zeros(2 * reach, np.float32))
+    matrix = np.zeros((window, block), np.float32)
+    for index in range(block):
         first = index * down // up
-        matrix[first : first + taps, index] = weights[index * down % up]
-    return matrix
+        matrix[first : first + 2 * reach, index] = rows[index * down % up]
+    padding = np.zeros(_BLOCKS_PER_PRODUCT * step + window, np.float32)
+    return _Filter(up, down, reach, rows, matrix, block, step, padding)
 
 
 class StreamResampler:
@@ -110,20 +105,22 @@ class StreamResampler:
 
     def process(self, samples: Samples) -> Samples:
         """Take the next input, return the output that is complete so far (possibly empty)."""
-        if self._filter is None:
+        design = self._filter
+        if design is None:
             return samples
         self._received += len(samples)
-        self._held = np.concatenate((self._held, samples.astype(np.float32, copy=False)))
-        return self._take(self._ready(self._filter))
+        complete = self._received - design.reach  # an output at t needs every sample up to floor(t) + reach
+        ready = (complete * design.up - 1) // design.down + 1 if complete > 0 else 0
+        return self._take(design, samples, max(0, ready - self._made))
 
     def flush(self) -> Samples:
         """Return the rest of the output; the next `process` begins a new stream."""
-        if self._filter is None:
+        design = self._filter
+        if design is None:
             return np.zeros(0, np.float32)
         # `round` halves to even where this rounds up; either is within the promised sample.
-        total = (2 * self._received * self._filter.up + self._filter.down) // (2 * self._filter.down)
-        self._held = np.concatenate((self._held, np.zeros(self._filter.reach + 1, np.float32)))
-        rest = self._take(total - self._made)
+        total = (2 * self._received * design.up + design.down) // (2 * design.down)
+        rest = self._take(design, np.zeros(0, np.float32), total - self._made)
         self._reset()
         return rest
 
@@ -134,55 +131,34 @@ class StreamResampler:
         self._held = np.zeros(before, np.float32)  # source samples still needed, with silence before the first
         self._held_start = -before  # source position of `_held[0]`
 
-    def _ready(self, design: _Filter) -> int:
-        """How many more outputs have every source sample they weigh: floor(t) + reach < received."""
-        complete = self._received - design.reach
-        if complete <= 0:
-            return 0
-        return max(0, (complete * design.up - 1) // design.down + 1 - self._made)
-
-    def _take(self, count: int) -> Samples:
-        """The next `count` output samples; source samples that only earlier ones could see are dropped."""
-        if count == 0:
-            return np.zeros(0, np.float32)
-        assert self._filter is not None
-        if self._filter.blocks is None:
-            output = self._gathered(self._filter, count)
-            needed = self._source_of(self._made + count)
+    def _take(self, design: _Filter, samples: Samples, count: int) -> Samples:
+        """Hold `samples`, too; return the next `count` outputs and let go of what only those and earlier ones see."""
+        source = np.concatenate((self._held, samples.astype(np.float32, copy=False), design.padding))
+        if design.blocks is None:
+            output = self._gathered(design, source, count)
         else:
-            output = self._multiplied(self._filter, self._filter.blocks, count)
-            block = self._filter.blocks.shape[1]
-            needed = self._source_of((self._made + count) // block * block)
+            output = self._multiplied(design, design.blocks, source, count)
         self._made += count
-        self._held = self._held[needed - self._held_start :].copy()
+        needed = self._made // design.block * design.block * design.down // design.up - design.reach + 1
+        self._held = source[needed - self._held_start : len(source) - len(design.padding)].copy()
         self._held_start = needed
         return output
 
-    def _source_of(self, position: int) -> int:
-        """The first source sample that output `position` weighs."""
-        assert self._filter is not None
-        return position * self._filter.down // self._filter.up - self._filter.reach + 1
-
-    def _multiplied(self, design: _Filter, matrix: NDArray[np.float32], count: int) -> Samples:
+    def _multiplied(self, design: _Filter, matrix: NDArray[np.float32], source: Samples, count: int) -> Samples:
         """All blocks that hold a wanted sample; what of them is not complete yet is computed again when it is."""
-        window, block = matrix.shape
-        skipped = self._made % block
-        products = -(-(skipped + count) // (block * _BLOCKS_PER_PRODUCT))
-        rows = products * _BLOCKS_PER_PRODUCT
-        source = np.zeros((rows - 1) * design.block_step + window, np.float32)
-        held = min(len(source), len(self._held))
-        source[:held] = self._held[:held]
-        stride = source.itemsize
-        windows: Samples = np.ndarray((rows, window), np.float32, source, strides=(design.block_step * stride, stride))
-        output = np.empty((rows, block), np.float32)
+        skipped = self._made % design.block
+        rows = -(-(skipped + count) // (design.block * _BLOCKS_PER_PRODUCT)) * _BLOCKS_PER_PRODUCT
+        strides = (design.step * source.itemsize, source.itemsize)
+        windows: Samples = np.ndarray((rows, len(matrix)), np.float32, source, strides=strides)
+        output = np.empty((rows, design.block), np.float32)
         for start in range(0, rows, _BLOCKS_PER_PRODUCT):
             stop = start + _BLOCKS_PER_PRODUCT
             np.matmul(windows[start:stop], matrix, out=output[start:stop])
         return output.reshape(-1)[skipped : skipped + count]
 
-    def _gathered(self, design: _Filter, count: int) -> Samples:
+    def _gathered(self, design: _Filter, source: Samples, count: int) -> Samples:
         """Every output's own window times the weights of its phase."""
-        windows = sliding_window_view(self._held, 2 * design.reach)
+        windows = sliding_window_view(source, 2 * design.reach)
         output = np.empty(count, np.float32)
         for start in range(0, count, _WINDOWS_PER_STEP):
             stop = min(start + _WINDOWS_PER_STEP, count)
