@@ -109,9 +109,17 @@ class StreamResampler:
         if design is None:
             return samples
         self._received += len(samples)
-        complete = self._received - design.reach  # an output at t needs every sample up to floor(t) + reach
+        complete = self._received - design.reach
         ready = (complete * design.up - 1) // design.down + 1 if complete > 0 else 0
         return self._take(design, samples, max(0, ready - self._made))
+
+    def missing(self, count: int) -> int:
+        """How many more input samples the next `count` (at least 1) output samples need; 0 or less: they are ready."""
+        design = self._filter
+        if design is None:
+            return count
+        # An output at t needs every sample up to floor(t) + reach.
+        return (self._made + count - 1) * design.down // design.up + design.reach + 1 - self._received
 
     def flush(self) -> Samples:
         """Return the rest of the output; the next `process` begins a new stream."""

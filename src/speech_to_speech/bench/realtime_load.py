@@ -88,7 +88,7 @@ _PROBE = _event({"type": "conversation.item.retrieve", "item_id": "probe"})
 class LoadSession(asyncio.Protocol):
     """One connection."""
 
-    def __init__(self, port: int, count: LoadCount) -> None:
+    def __init__(self, port: int, count: LoadCount, number: int) -> None:
         self._count = count
         self._port = port
         self._loop = asyncio.get_running_loop()
@@ -98,7 +98,7 @@ class LoadSession(asyncio.Protocol):
         self._answering = False
         self._plays_until = 0.0
         self._probes: deque[float] = deque()
-        self._frames = 0
+        self._frames = number  # sessions take turns with their probes
         self._transport: asyncio.Transport
         self.created = self._loop.create_future()
 
@@ -201,16 +201,16 @@ class Load:
         """Open the sessions, a few at a time: a server's queue of new connections is short."""
         several = asyncio.Semaphore(32)
 
-        async def connect_one() -> LoadSession:
+        async def connect_one(number: int) -> LoadSession:
             async with several:
                 loop = asyncio.get_running_loop()
                 _, session = await loop.create_connection(
-                    lambda: LoadSession(self._port, self.count), "127.0.0.1", self._port
+                    lambda: LoadSession(self._port, self.count, number), "127.0.0.1", self._port
                 )
                 await asyncio.wait_for(session.created, CONNECT_TIMEOUT_S)
                 return session
 
-        self._sessions = await asyncio.gather(*(connect_one() for _ in range(sessions)))
+        self._sessions = await asyncio.gather(*(connect_one(number) for number in range(sessions)))
 
     def talk(self) -> None:
         """Start frames and answers."""

@@ -95,6 +95,11 @@ class Conversation:
         self._read_ahead = ReadAhead(self._work, name)
         self._last_turn = TurnTimeline()
 
+    @property
+    def frame_lacks(self) -> int:
+        """Samples (16 kHz) until the next VAD frame is complete."""
+        return self._listening.audio.frame_lacks
+
     # --- what the client does ---------------------------------------------------------------------------------
 
     def append_audio(self, pcm: bytes, samples: Samples) -> None:
@@ -213,7 +218,8 @@ class Conversation:
     def receive(self, result: ConversationInput, now: float) -> None:
         """Take a stage's result; a stale one is dropped here, and only here."""
         if isinstance(result, SpeechProbability):
-            self._frame(result, now)
+            if not self._frame(result, now):
+                return
         elif isinstance(result, StageFailure) and result.stage == "vad":
             self._work.emit(StageFailed(result.message))
         elif not self._work.is_stale(result.token):
@@ -251,11 +257,12 @@ class Conversation:
 
     # --- frames -----------------------------------------------------------------------------------------------
 
-    def _frame(self, result: SpeechProbability, now: float) -> None:
+    def _frame(self, result: SpeechProbability, now: float) -> bool:
+        """Take the detector's answer; false when it makes nothing due: nobody speaks."""
         detection = self.settings.turn_detection
         listening = self._listening
         if detection is None or (result.index + 1) * VAD_FRAME_SAMPLES <= listening.buffer_start:
-            return
+            return False
         start = result.index * VAD_FRAME_SAMPLES
         level = listening.audio.level(start, start + VAD_FRAME_SAMPLES)
         change = listening.voice.frame(result.index, result.probability, detection.threshold, level)
@@ -264,7 +271,7 @@ class Conversation:
         turn = listening.turn
         if turn is None:
             listening.forget_old_audio(detection.prefix_padding_ms)
-            return
+            return False
         if change is VoiceChange.PAUSE and (self._pacing.speculate or not turn.announced):
             listening.paused(turn)
             if listening.is_final(turn):
@@ -277,6 +284,7 @@ class Conversation:
             self._still_speaking(turn, now)
         if turn.announced and listening.turn is turn and listening.is_complete(turn, detection):
             self._turn_is_over(turn, now)
+        return True
 
     def _onset(self, detection: TurnDetection, now: float) -> None:
         start = self._listening.voice.onset - from_ms(detection.prefix_padding_ms)

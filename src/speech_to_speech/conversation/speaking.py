@@ -46,6 +46,7 @@ class Speaking:
         self._conversation = conversation
         self._pacing = pacing
         self._lead_ms = max(pacing.lead_ms, MINIMUM_LEAD_MS) if pacing.lead_ms > 0 else 0.0
+        self._quantum_ms = min(SEND_QUANTUM_MS, self._lead_ms / 2)
         self._clock = PlaybackClock()
         self._playing: ContentPart | None = None
         self._playing_timeline: TurnTimeline | None = None
@@ -188,10 +189,6 @@ class Speaking:
             self._finish_timeline(now)
 
     # --- inside -----------------------------------------------------------------------------------------------
-
-    @property
-    def _quantum_ms(self) -> float:
-        return min(SEND_QUANTUM_MS, self._lead_ms / 2)
 
     def _may_send(self, reply: Reply) -> bool:
         held_back = self._pacing.whole_answers and not reply.speech_done

@@ -41,6 +41,11 @@ class UserAudio:
         self._pcm_start = 0
         self._framed = 0
 
+    @property
+    def frame_lacks(self) -> int:
+        """Samples until the next VAD frame is complete."""
+        return self._framed + VAD_FRAME_SAMPLES - self.end
+
     def append(self, pcm: bytes, samples: Samples) -> list[tuple[int, Samples]]:
         """Add the same stretch in both forms; returns the VAD frames it completed as (index, samples)."""
         self._pcm += pcm

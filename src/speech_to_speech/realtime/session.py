@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import secrets
 from collections.abc import Callable
+from random import getrandbits
 from typing import Any, TypeAlias
 
 from speech_to_speech.conversation.conversation import Conversation, ConversationInput
@@ -89,8 +89,8 @@ SessionOutput: TypeAlias = ServerEvent | StageRequest
 
 
 def random_id(prefix: str) -> str:
-    """An id such as `item_9f…`, 26 characters at most for the prefixes in use."""
-    return f"{prefix}_{secrets.token_hex(10)}"
+    """An id such as `item_9f…`, 26 characters at most for the prefixes in use. Unique, not secret."""
+    return f"{prefix}_{getrandbits(80):020x}"
 
 
 class RealtimeSession:
@@ -129,6 +129,11 @@ class RealtimeSession:
     def finished_timeline(self) -> TurnTimeline | None:
         """The newest turn whose record is complete, playback end included."""
         return self._finished_timeline
+
+    @property
+    def frame_lacks(self) -> int:
+        """Samples (16 kHz) until the next VAD frame is complete; audio that brings fewer has no effect yet."""
+        return self._conversation.frame_lacks
 
     # --- in ---------------------------------------------------------------------------------------------------
 

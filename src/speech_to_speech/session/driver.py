@@ -60,6 +60,10 @@ class SessionDriver:
         self.session = RealtimeSession(model=model, voices=voices, wall=time.time(), pacing=pacing)
         self._work = runtime.open(self.session.id, self._deliver)
         self._to_recognition = StreamResampler(CLIENT_RATE, RECOGNITION_RATE)
+        self._unheard = bytearray()
+        """PCM of the client that completes no VAD frame yet: it waits to be converted with what does."""
+        self._frame_complete_at = 0
+        """Bytes of `_unheard` that complete the next VAD frame."""
         self._to_client: dict[int, StreamResampler] = {}
         self._last_span: dict[int, tuple[int, int]] = {}
         self._timer: asyncio.TimerHandle | None = None
@@ -84,6 +88,8 @@ class SessionDriver:
         if isinstance(event, InputAudioBufferAppend):
             await self._append(event)
         else:
+            for slice_ in self._take_slices():
+                self._hear(slice_)
             self.session.receive_event(event, self._loop.time())
             self._flush()
 
@@ -120,16 +126,26 @@ class SessionDriver:
             self.session.report_invalid(error, event.event_id)
             self._flush()
             return
-        for start in range(0, len(event.audio), SLICE_BYTES):
-            pcm = event.audio[start : start + SLICE_BYTES]
-            samples = self._to_recognition.process(pcm16_to_samples(pcm))
-            self.session.append_audio(pcm, samples, event.event_id)
-            self._carry_out()
-            if len(event.audio) > SLICE_BYTES:
-                await asyncio.sleep(0)
-            while self._work.waiting_frames > BACKLOG_FRAMES and not self._closed:
-                self._frame_judged.clear()
-                await self._frame_judged.wait()
+        self._unheard += event.audio
+        if len(self._unheard) >= self._frame_complete_at:
+            for slice_ in self._take_slices():
+                self._hear(slice_, event.event_id)
+                if len(event.audio) > SLICE_BYTES:
+                    await asyncio.sleep(0)
+                while self._work.waiting_frames > BACKLOG_FRAMES and not self._closed:
+                    self._frame_judged.clear()
+                    await self._frame_judged.wait()
+
+    def _take_slices(self) -> list[bytes]:
+        pcm = bytes(self._unheard)
+        self._unheard.clear()
+        return [pcm[start : start + SLICE_BYTES] for start in range(0, len(pcm), SLICE_BYTES)]
+
+    def _hear(self, pcm: bytes, event_id: str | None = None) -> None:
+        samples = self._to_recognition.process(pcm16_to_samples(pcm))
+        self.session.append_audio(pcm, samples, event_id)
+        self._frame_complete_at = 2 * self._to_recognition.missing(self.session.frame_lacks)
+        self._carry_out()
 
     def _deliver(self, result: StageResult) -> None:
         """A worker thread brings a result; those that come before the loop gets to them are received together."""
