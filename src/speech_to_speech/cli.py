@@ -177,9 +177,12 @@ def _add_bench(commands: argparse._SubParsersAction[StrictParser], backends: Bac
 
 def _counts(text: str) -> list[int]:
     """Numbers of sessions, comma-separated."""
-    counts = [int(part) for part in text.split(",")]
+    try:
+        counts = [int(part) for part in text.split(",")]
+    except ValueError:
+        counts = [0]
     if min(counts) < 1:
-        raise ValueError
+        raise argparse.ArgumentTypeError(f"expected whole numbers from 1, such as 1,10,100; got {text!r}")
     return counts
 
 

@@ -32,7 +32,7 @@ _BLOCKS_PER_PRODUCT = 16
 order however the input was cut; it fills the kernels of a BLAS evenly."""
 
 _MAXIMUM_BLOCK_WEIGHTS = 1_000_000
-"""Ratios whose block needs more weights than this (4 MB) are computed window by window: rates without much in common."""
+"""Rates without much in common, whose block would need more weights than this (4 MB), are computed window by window."""
 
 _WINDOWS_PER_STEP = 8_192
 """Windows gathered at once; bounds the memory of a long input to a few MB."""
@@ -75,14 +75,14 @@ def _design(source_rate: int, target_rate: int) -> _Filter:
     rows = weights.astype(np.float32)
     block = up * max(1, _BLOCK_SAMPLES // up)
     step = block // up * down
-    window = step + 2 * reach
-    if window * block > _MAXIMUM_BLOCK_WEIGHTS:
+    seen = step + 2 * reach
+    if seen * block > _MAXIMUM_BLOCK_WEIGHTS:
         return _Filter(up, down, reach, rows, None, 1, 0, np.zeros(2 * reach, np.float32))
-    matrix = np.zeros((window, block), np.float32)
+    matrix = np.zeros((seen, block), np.float32)
     for index in range(block):
         first = index * down // up
         matrix[first : first + 2 * reach, index] = rows[index * down % up]
-    padding = np.zeros(_BLOCKS_PER_PRODUCT * step + window, np.float32)
+    padding = np.zeros(_BLOCKS_PER_PRODUCT * step + seen, np.float32)
     return _Filter(up, down, reach, rows, matrix, block, step, padding)
 
 

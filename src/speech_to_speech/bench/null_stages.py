@@ -39,7 +39,10 @@ _LONGEST_CLAUSE_S = 15
 
 
 class SilentVAD(VoiceActivityDetector):
-    """Hears no speech, ever."""
+    """Hears no speech, ever. `judged` counts the frames of all sessions."""
+
+    def __init__(self) -> None:
+        self.judged = 0
 
     @classmethod
     def load(cls, arguments: Any, threads: int) -> SilentVAD:
@@ -49,6 +52,7 @@ class SilentVAD(VoiceActivityDetector):
         return VoiceActivityState()
 
     def detect(self, frames: NDArray[np.float32], states: Sequence[VoiceActivityState]) -> NDArray[np.float32]:
+        self.judged += len(states)
         return np.zeros(len(states), np.float32)
 
 
@@ -131,6 +135,6 @@ class PreparedTTS(TextToSpeech):
         yield self._noise[: len(text) * VOICE_RATE // CHARACTERS_PER_SECOND]
 
 
-def null_stages() -> Stages:
-    """One of each."""
-    return Stages(SilentVAD(), NullTurnDetector(), NullSTT(), FixedAnswerLLM(), PreparedTTS())
+def null_stages(vad: SilentVAD) -> Stages:
+    """`vad`, and one of each other stage."""
+    return Stages(vad, NullTurnDetector(), NullSTT(), FixedAnswerLLM(), PreparedTTS())

@@ -21,14 +21,16 @@ from speech_to_speech import __version__
 from speech_to_speech.arguments_classes import ServerArguments
 from speech_to_speech.bench.frame_pair_parts import frame_pair_parts
 from speech_to_speech.bench.load_process import LoadProcess, load_process
-from speech_to_speech.bench.null_stages import null_stages
-from speech_to_speech.bench.process_cost import allow_connections, resident_bytes
+from speech_to_speech.bench.null_stages import SilentVAD, null_stages
+from speech_to_speech.bench.process_cost import allow_connections, resident_bytes, waited_for_core_s
 from speech_to_speech.bench.realtime_load import FRAME_S, START_OVER_S, LoadCount
+from speech_to_speech.errors import ConfigurationError
 from speech_to_speech.runtime.cpu_budget import available_cores
 from speech_to_speech.runtime.inline import InlineRuntime
 from speech_to_speech.server.app import Server
 from speech_to_speech.server.command import run_event_loop
 from speech_to_speech.server.loop_monitor import LoopMonitor
+from speech_to_speech.stage_types import VAD_FRAME_MS
 
 SETTLE_S = 1.0
 """Between the last connection and the first look at the process."""
@@ -50,18 +52,26 @@ SATURATED_SHARE = 0.9
 class Level:
     """One number of active sessions.
 
-    `seconds` measured; `pairs`: frame pairs in them (mean of 20 ms frames in and 20 ms frames out); `expected_frames`:
-    input frames that many sessions send in that time. `cpu_us_per_pair`: CPU time of the server (user and system, all
-    threads) less that of the same sessions idle. `core_share`: the server's CPU time over wall time. `block_ms`: by
-    how much a timer on the event loop came late. `handled_ms`: frame sent → known to be handled, as the client sees
-    it. `on_time_share` of the frames were handled within 20 ms. `sent_late`, `load_core_share`: frames the load
-    process itself sent over 20 ms late, and its CPU time over wall time. `lost`: connections that broke.
+    `seconds` measured; `expected_frames`: input frames of 20 ms that so many sessions make in that time; of them
+    `frames_sent` by the load process and `frames_handled`: brought through the server to the detector. `frames_out`:
+    20 ms of answers received. `pairs`: mean of frames handled and frames out.
+
+    `cpu_us_per_pair`: CPU time of the server (user and system, all threads) less that of the same sessions idle;
+    `core_share`: the same over wall time. `block_ms`: by how much a timer on the event loop came late. `handled_ms`:
+    frame sent → known to be handled, as the client sees it; `on_time_share`: of the frames asked about, those handled
+    within 20 ms. `dry_deltas` of `deltas`: audio that came when the client had played all before it.
+
+    `sent_late`, `load_core_share`: frames the load process itself sent over 20 ms late, and its CPU time over wall
+    time. `waited_share`: of the time, that the event loop's thread was kept waiting for a core by other work on the
+    machine, the load process included (None where that is not told): what it delays is no cost of the server. `lost`:
+    connections that broke.
     """
 
     sessions: int
     seconds: float
-    frames_in: int
     expected_frames: float
+    frames_sent: int
+    frames_handled: float
     frames_out: float
     pairs: float
     cpu_us_per_pair: float
@@ -73,6 +83,7 @@ class Level:
     deltas: int
     sent_late: int
     load_core_share: float
+    waited_share: float | None
     lost: int
 
 
@@ -88,8 +99,10 @@ class Idle:
 def bench_overhead(*, sessions: Sequence[int], idle: int, seconds: float, json_path: str | None) -> int:
     """Run the benchmark and print its table; returns 0, or 1 when a connection broke.
 
-    Raises `ConfigurationError` when the system does not allow that many connections.
+    Raises `ConfigurationError` for numbers that cannot be and for more connections than the system allows.
     """
+    if idle < 0 or seconds <= 0:
+        raise ConfigurationError("--idle takes 0 or more, --seconds more than 0")
     allow_connections(max([idle, *sessions]))
     report = _run(_measure(sessions, idle, seconds))
     print(table(report))
@@ -134,9 +147,9 @@ async def _measure(sessions: Sequence[int], idle: int, seconds: float) -> dict[s
 
 
 @asynccontextmanager
-async def _loaded_server(sessions: int) -> AsyncIterator[LoadProcess]:
+async def _loaded_server(sessions: int, vad: SilentVAD) -> AsyncIterator[LoadProcess]:
     """A server with null stages, and a load process beside it."""
-    runtime = InlineRuntime(null_stages())
+    runtime = InlineRuntime(null_stages(vad))
     server = Server(runtime, ServerArguments(port=0, max_sessions=sessions), model="none")
     await server.start()
     try:
@@ -148,7 +161,7 @@ async def _loaded_server(sessions: int) -> AsyncIterator[LoadProcess]:
 
 
 async def _measure_idle(sessions: int) -> Idle:
-    async with _loaded_server(sessions) as load:
+    async with _loaded_server(sessions, SilentVAD()) as load:
         before = resident_bytes()
         await load.connect(sessions)
         await asyncio.sleep(SETTLE_S)
@@ -164,7 +177,8 @@ async def _baseline() -> float:
 
 
 async def _measure_level(sessions: int, seconds: float) -> Level:
-    async with _loaded_server(sessions) as load:
+    vad = SilentVAD()
+    async with _loaded_server(sessions, vad) as load:
         await load.connect(sessions)
         await asyncio.sleep(SETTLE_S)
         late_ms: list[float] = []
@@ -173,41 +187,59 @@ async def _measure_level(sessions: int, seconds: float) -> Level:
         baseline = await _baseline()
         await load.talk()
         await asyncio.sleep(START_OVER_S + SETTLE_S)
-        before = await load.count()
         late_ms.clear()
-        cpu, wall = time.process_time(), time.perf_counter()
+        before = await _look(load, vad)
         await asyncio.sleep(seconds)
-        cpu, wall = time.process_time() - cpu, time.perf_counter() - wall
+        after = await _look(load, vad)
         monitor.stop()
-        after = await load.count()
-    return _level(sessions, wall, cpu - baseline * wall, before, after, late_ms)
+    return _level(sessions, baseline, before, after, late_ms)
 
 
-def _level(
-    sessions: int, wall: float, cpu: float, before: LoadCount, after: LoadCount, late_ms: list[float]
-) -> Level:
-    frames_in = after.frames - before.frames
-    frames_out = (after.audio_s - before.audio_s) / FRAME_S
-    pairs = (frames_in + frames_out) / 2
-    handled_ms = after.answer_ms[len(before.answer_ms) :]
-    on_time = sum(ms <= ON_TIME_MS for ms in handled_ms)
+@dataclasses.dataclass(frozen=True, slots=True)
+class _Look:
+    """Clocks and counts at one time: seconds of wall, CPU and waiting for a core; VAD frames judged."""
+
+    wall: float
+    cpu: float
+    waited: float | None
+    judged: int
+    load: LoadCount
+
+
+async def _look(load: LoadProcess, vad: SilentVAD) -> _Look:
+    count = await load.count()
+    return _Look(time.perf_counter(), time.process_time(), waited_for_core_s(), vad.judged, count)
+
+
+def _level(sessions: int, baseline: float, before: _Look, after: _Look, late_ms: list[float]) -> Level:
+    wall = after.wall - before.wall
+    cpu = after.cpu - before.cpu - baseline * wall
+    handled = (after.judged - before.judged) * VAD_FRAME_MS / 1000 / FRAME_S
+    frames_out = (after.load.audio_s - before.load.audio_s) / FRAME_S
+    pairs = (handled + frames_out) / 2
+    handled_ms = after.load.answer_ms[len(before.load.answer_ms) :]
+    asked = max(after.load.probes - before.load.probes, len(handled_ms))
     return Level(
         sessions=sessions,
         seconds=round(wall, 2),
-        frames_in=frames_in,
         expected_frames=round(sessions * wall / FRAME_S, 1),
+        frames_sent=after.load.frames - before.load.frames,
+        frames_handled=round(handled, 1),
         frames_out=round(frames_out, 1),
         pairs=round(pairs, 1),
         cpu_us_per_pair=round(cpu / pairs * 1e6, 1) if pairs else 0.0,
         core_share=round(cpu / wall, 4),
         block_ms=percentiles(late_ms),
         handled_ms=percentiles(handled_ms),
-        on_time_share=round(on_time / len(handled_ms), 4) if handled_ms else 1.0,
-        dry_deltas=after.dry_deltas - before.dry_deltas,
-        deltas=after.deltas - before.deltas,
-        sent_late=after.sent_late - before.sent_late,
-        load_core_share=round((after.cpu_s - before.cpu_s) / wall, 4),
-        lost=after.lost,
+        on_time_share=round(sum(ms <= ON_TIME_MS for ms in handled_ms) / asked, 4) if asked else 1.0,
+        dry_deltas=after.load.dry_deltas - before.load.dry_deltas,
+        deltas=after.load.deltas - before.load.deltas,
+        sent_late=after.load.sent_late - before.load.sent_late,
+        load_core_share=round((after.load.cpu_s - before.load.cpu_s) / wall, 4),
+        waited_share=None
+        if before.waited is None or after.waited is None
+        else round((after.waited - before.waited) / wall, 4),
+        lost=after.load.lost,
     )
 
 
@@ -224,16 +256,18 @@ def table(report: dict[str, Any]) -> str:
     lines = [
         "",
         f"{'active':>6} {'us/pair':>8} {'core':>6} {'loop blocked, ms':>20} {'frame handled, ms':>20} {'on time':>8} "
-        f"{'dry':>6} {'sent late':>9} {'load core':>9}",
+        f"{'dry':>6} {'sent late':>9} {'load core':>9} {'waited':>7}",
         f"{'':>6} {'':>8} {'':>6} {'p50    p99    max':>20} {'p50    p99    max':>20}",
     ]
     for level in report["active"]:
-        sent_late = level["sent_late"] / max(1, level["frames_in"])
+        sent_late = level["sent_late"] / max(1, level["frames_sent"])
         dry = level["dry_deltas"] / max(1, level["deltas"])
+        waited = "-" if level["waited_share"] is None else f"{level['waited_share']:.0%}"
         lines.append(
             f"{level['sessions']:>6} {level['cpu_us_per_pair']:>8.1f} {level['core_share']:>6.1%} "
             f"{_three(level['block_ms'])} {_three(level['handled_ms'])} {level['on_time_share']:>8.2%} "
-            f"{dry:>6.1%} {sent_late:>9.1%} {level['load_core_share']:>9.1%}"
+            f"{dry:>6.1%} {sent_late:>9.1%} {level['load_core_share']:>9.1%} "
+            f"{waited:>7}"
         )
     if report["idle"] is not None:
         lines.append(_idle_line(Idle(**report["idle"])))

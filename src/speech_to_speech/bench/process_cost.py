@@ -1,9 +1,10 @@
-"""What this process takes of the machine: memory and open files."""
+"""What this process takes of the machine: memory, open files, and how long it waits for a core."""
 
 from __future__ import annotations
 
 import gc
 import sys
+import threading
 from pathlib import Path
 
 from speech_to_speech.errors import ConfigurationError
@@ -27,6 +28,12 @@ def resident_bytes() -> int:
 
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     return peak if sys.platform == "darwin" else peak * 1024
+
+
+def waited_for_core_s() -> float | None:
+    """Seconds the calling thread was ready to run and another had its core; None where that is not told."""
+    statistics = Path(f"/proc/self/task/{threading.get_native_id()}/schedstat")
+    return int(statistics.read_text().split()[1]) / 1e9 if statistics.exists() else None
 
 
 def allow_connections(count: int) -> None:

@@ -1,7 +1,7 @@
 """The load of `bench overhead`, in a process of its own: many clients that talk and listen in real time.
 
-Run as `python -m speech_to_speech.bench.realtime_load PORT`. Takes one JSON command per line on stdin and answers each with
-one JSON line on stdout:
+Run as `python -m speech_to_speech.bench.realtime_load PORT`. Takes one JSON command per line on stdin and answers each
+with one JSON line on stdout:
 
 - `{"do": "connect", "sessions": N}` answers when every session has had its `session.created`;
 - `{"do": "talk"}` starts frames and answers in all sessions;
@@ -54,10 +54,11 @@ class LoadCount:
 
     `frames`: input frames of 20 ms; `sent_late`: those that left over 20 ms after they were due (this process was too
     slow); `audio_s`: spoken answers received, `dry_deltas`: deltas that came after all audio before them had played;
-    `answer_ms`: how long each probe's answer took; `cpu_s`: CPU time of this process.
+    `probes` sent, `answer_ms`: how long each answered one took; `cpu_s`: CPU time of this process.
     """
 
     frames: int = 0
+    probes: int = 0
     sent_late: int = 0
     audio_s: float = 0.0
     deltas: int = 0
@@ -70,9 +71,9 @@ class LoadCount:
 def client_frame(opcode: int, payload: bytes) -> bytes:
     """One masked WebSocket frame (RFC 6455, 5.2) of less than 64 KiB."""
     length = len(payload)
-    head = bytes((0x80 | opcode, 0x80 | length)) if length < 126 else bytes((0x80 | opcode, 0xFE)) + length.to_bytes(2, "big")
+    size = bytes((0x80 | length,)) if length < 126 else b"\xfe" + length.to_bytes(2, "big")
     key = np.frombuffer((_KEY * (length // 4 + 1))[:length], np.uint8)
-    return head + _KEY + (np.frombuffer(payload, np.uint8) ^ key).tobytes()
+    return bytes((0x80 | opcode,)) + size + _KEY + (np.frombuffer(payload, np.uint8) ^ key).tobytes()
 
 
 def _event(event: dict[str, object]) -> bytes:
@@ -139,6 +140,7 @@ class LoadSession(asyncio.Protocol):
         self._transport.write(_APPEND)
         self._frames += 1
         if self._frames % PROBE_EVERY == 0:
+            self._count.probes += 1
             self._probes.append(time.perf_counter())
             self._transport.write(_PROBE)
 

@@ -30,6 +30,9 @@ connection; one whose message was read to its end sees the close code."""
 CLOSE_SECONDS = 5.0
 """How long a client may take to read the end of its connection."""
 
+MESSAGES_PER_TURN = 8
+"""What is read of one client before the others get their turn: a client that fell behind has many waiting."""
+
 REFUSED = 4000
 """Close code of a connection refused after the upgrade, as the hosted API has it."""
 
@@ -80,7 +83,11 @@ class Connection:
             await asyncio.gather(writer, return_exceptions=True)
 
     async def _read(self) -> None:
+        received = 0
         async for message in self._socket:
+            received += 1
+            if received % MESSAGES_PER_TURN == 0:
+                await asyncio.sleep(0)
             if message.type is WSMsgType.TEXT and len(message.data) <= MAXIMUM_MESSAGE_BYTES:
                 await self._driver.receive(message.data)
             elif message.type in (WSMsgType.TEXT, WSMsgType.BINARY) and len(message.data) > MAXIMUM_MESSAGE_BYTES:
