@@ -53,7 +53,7 @@ def _json(pcm: bytes, repeat: int) -> float:
     append = orjson.dumps({"type": "input_audio_buffer.append", "audio": base64.b64encode(pcm).decode()}).decode()
     delta_pcm = pcm * FRAMES_PER_DELTA
 
-    def delta() -> str:
+    def delta() -> bytes:
         return encode(
             {
                 "type": "response.output_audio.delta",

@@ -245,11 +245,12 @@ class Conversation:
 
     def next_wakeup(self, now: float) -> float | None:
         """When `advance` wants to be called again, if nothing else happens."""
-        wakeups = [self._speaking.next_wakeup(now)]
+        wakeup = self._speaking.next_wakeup(now)
         turn = self._listening.turn
-        if turn is not None and not turn.announced and turn.suspected_at is not None:
-            wakeups.append(max(now, turn.suspected_at + DISMISS_AFTER_S))
-        return min((wakeup for wakeup in wakeups if wakeup is not None), default=None)
+        if turn is None or turn.announced or turn.suspected_at is None:
+            return wakeup
+        dismissed = max(now, turn.suspected_at + DISMISS_AFTER_S)
+        return dismissed if wakeup is None else min(wakeup, dismissed)
 
     def take_outputs(self) -> list[Output]:
         """Events and requests since the last call, in order."""

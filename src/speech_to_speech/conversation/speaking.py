@@ -140,12 +140,12 @@ class Speaking:
 
     def next_wakeup(self, now: float) -> float | None:
         """When `advance` wants to be called again, if nothing else happens."""
-        wakeups = []
-        if self.reply is not None and self._may_send(self.reply) and self.reply.audio and self._lead_ms > 0:
-            wakeups.append(self._clock.ends_at - max(0.0, self._lead_ms - self._quantum_ms) / 1000)
-        if self._playing_timeline is not None and self.reply is None:
-            wakeups.append(self._clock.ends_at)
-        return max(now, min(wakeups)) if wakeups else None
+        reply = self.reply
+        if reply is None:
+            return max(now, self._clock.ends_at) if self._playing_timeline is not None else None
+        if not reply.audio or self._lead_ms == 0 or not self._may_send(reply):
+            return None
+        return max(now, self._clock.ends_at - max(0.0, self._lead_ms - self._quantum_ms) / 1000)
 
     def measure(self, now: float) -> None:
         """Close the timeline of a reply that has been played to its end."""

@@ -52,12 +52,12 @@ async def refuse(request: web.Request, code: str, message: str) -> web.WebSocket
     return socket
 
 
-def encode(event: ServerEvent) -> str:
+def encode(event: ServerEvent) -> bytes:
     """The event as a text frame. What a client sent comes back in it: orjson refuses some JSON that is valid."""
     try:
-        return orjson.dumps(event).decode()
+        return orjson.dumps(event)
     except TypeError:
-        return json.dumps(event)
+        return json.dumps(event).encode()
 
 
 class Connection:
@@ -67,7 +67,7 @@ class Connection:
         self, socket: web.WebSocketResponse, open_session: Callable[[Callable[[ServerEvent], None]], SessionDriver]
     ) -> None:
         self._socket = socket
-        self._unsent: asyncio.Queue[str] = asyncio.Queue()
+        self._unsent: asyncio.Queue[bytes] = asyncio.Queue()
         self._unsent_bytes = 0
         self._closing: asyncio.Task[None] | None = None
         self._driver = open_session(self._send)
@@ -119,7 +119,7 @@ class Connection:
         while True:
             frame = await self._unsent.get()
             try:
-                await self._socket.send_str(frame)
+                await self._socket.send_frame(frame, WSMsgType.TEXT)
             except (ConnectionError, RuntimeError):
                 return
             self._unsent_bytes -= len(frame)
