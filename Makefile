@@ -44,7 +44,7 @@ bench: .venv/installed-local
 	touch $@
 
 .venv/installed-test: pyproject.toml constraints.txt | .venv/bin/python
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[docs,kokoro,local,test]'
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[bench,docs,kokoro,local,test]'
 	touch $@ .venv/installed-docs .venv/installed-local
 
 clean:

@@ -150,7 +150,7 @@ def test_the_backends_page_describes_every_backend_of_ours_and_all_their_options
 def test_the_commands_page_shows_the_help_of_every_command(hooks: ModuleType) -> None:
     page = hooks.on_page_markdown((ROOT / "docs" / "commands.md").read_text(encoding="utf-8"))
 
-    for command in ("COMMAND", *COMMANDS[:-1], "bench turn"):
+    for command in ("COMMAND", *COMMANDS[:-1], "bench turn", "bench overhead"):
         assert re.search(rf"^usage: speech-to-speech (?:.*\] )?{command}\b", page, flags=re.MULTILINE), command
 
 

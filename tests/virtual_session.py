@@ -179,7 +179,7 @@ class VirtualSession:
         start = self._next_sample
         self._next_sample += 320
         samples = np.arange(start, start + 320, dtype=np.float32)
-        self.session.append_audio(bytes(960), samples, self.now)
+        self.session.append_audio(bytes(960), samples)
 
     # --- the stages -------------------------------------------------------------------------------------------
 

@@ -170,6 +170,29 @@ def _add_bench(commands: argparse._SubParsersAction[StrictParser], backends: Bac
     scenes.add_argument("--replay_only", action="store_true", help="only wait against cut-offs, nothing in real time")
     add_options(turn, backends)
     turn.set_defaults(run=_bench_turn)
+    overhead = benches.add_parser("overhead", help="the server itself, with stages that cost nothing")
+    overhead.add_argument("--json", metavar="FILE", help="write every measurement here")
+    overhead.add_argument(
+        "--sessions",
+        type=_counts,
+        default=[1, 10, 100, 400],
+        metavar="N,N,…",
+        help="active sessions, one measurement each (default: 1,10,100,400)",
+    )
+    overhead.add_argument("--idle", type=int, default=1000, help="connected idle sessions; 0: none (default: 1000)")
+    overhead.add_argument("--seconds", type=float, default=10.0, help="length of each measurement (default: 10)")
+    overhead.set_defaults(run=_bench_overhead)
+
+
+def _counts(text: str) -> list[int]:
+    """Numbers of sessions, comma-separated."""
+    try:
+        counts = [int(part) for part in text.split(",")]
+    except ValueError:
+        counts = [0]
+    if min(counts) < 1:
+        raise argparse.ArgumentTypeError(f"expected whole numbers from 1, such as 1,10,100; got {text!r}")
+    return counts
 
 
 def _serve(namespace: argparse.Namespace) -> int:
@@ -248,6 +271,14 @@ def _bench_scenes(namespace: argparse.Namespace) -> int:
         replay_only=namespace.replay_only,
     )
     return bench_scenes(configuration_from(namespace), options)
+
+
+def _bench_overhead(namespace: argparse.Namespace) -> int:
+    from speech_to_speech.bench.overhead import bench_overhead
+
+    return bench_overhead(
+        sessions=namespace.sessions, idle=namespace.idle, seconds=namespace.seconds, json_path=namespace.json
+    )
 
 
 if __name__ == "__main__":

@@ -12,6 +12,7 @@ from speech_to_speech.audio.resampling import StreamResampler, resample
 from speech_to_speech.stage_types import Samples
 
 RATES = [8_000, 16_000, 22_050, 24_000, 44_100, 48_000]
+ODD_PAIRS = [(22_051, 16_000), (16_000, 11_127)]  # rates without much in common
 PAIRS = [(24_000, 16_000), (22_050, 24_000), (16_000, 24_000), (48_000, 16_000), (44_100, 24_000), (8_000, 24_000)]
 
 rates = st.sampled_from(RATES)
@@ -46,7 +47,14 @@ def test_the_output_does_not_depend_on_how_the_input_is_cut(
     )
 
 
-@pytest.mark.parametrize(("source", "target"), PAIRS)
+@pytest.mark.parametrize(("source", "target"), ODD_PAIRS)
+def test_rates_without_much_in_common_are_cut_as_freely(source: int, target: int) -> None:
+    samples = noise(20_000)
+    pieces = in_chunks(StreamResampler(source, target), samples, [0, 1, 480, 7_000])
+    np.testing.assert_array_equal(pieces, resample(samples, source, target))
+
+
+@pytest.mark.parametrize(("source", "target"), PAIRS + ODD_PAIRS)
 def test_a_sweep_through_the_passband_equals_soxr_at_its_best(source: int, target: int) -> None:
     time = np.arange(source) / source
     top = 0.8 * min(source, target) / 2

@@ -26,6 +26,9 @@ def pcm16_to_samples(data: bytes | bytearray | memoryview, *, param: str | None 
 
 def samples_to_pcm16(samples: Samples) -> bytes:
     """Encode as signed 16-bit little-endian mono PCM: rounded to nearest, clipped to the range, NaN as silence."""
-    scaled = np.rint(np.nan_to_num(samples, nan=0.0, posinf=1.0, neginf=-1.0) * _FULL_SCALE)
-    encoded: bytes = np.clip(scaled, -_FULL_SCALE, _FULL_SCALE - 1.0).astype("<i2").tobytes()
+    scaled = samples * np.float32(_FULL_SCALE)
+    np.clip(scaled, -_FULL_SCALE, _FULL_SCALE - 1.0, out=scaled)
+    np.rint(scaled, out=scaled)
+    scaled[np.isnan(scaled)] = 0.0
+    encoded: bytes = scaled.astype("<i2").tobytes()
     return encoded

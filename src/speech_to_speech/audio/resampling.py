@@ -23,18 +23,38 @@ begins as far above Nyquist, so what aliases stays out of the passband."""
 _STOPBAND_DB = 80.0
 """Attenuation of images and aliases; the noise of a good microphone in a quiet room is some 60 dB below speech."""
 
+_BLOCK_SAMPLES = 32
+"""Output samples of a block, at least, where the ratio allows it: few enough to waste little, enough for one matrix
+product to be worth its call."""
+
+_BLOCKS_PER_PRODUCT = 16
+"""Rows of every matrix product. The number is fixed, so that an output sample is the sum of the same terms in the same
+order however the input was cut; it fills the kernels of a BLAS evenly."""
+
+_MAXIMUM_BLOCK_WEIGHTS = 1_000_000
+"""Rates without much in common, whose block would need more weights than this (4 MB), are computed window by window."""
+
 _WINDOWS_PER_STEP = 8_192
-"""Output samples computed at once; bounds the memory of a long input to a few MB."""
+"""Windows gathered at once; bounds the memory of a long input to a few MB."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Filter:
-    """Reduced ratio `up`/`down`, and one row of weights per phase: `[up, taps]`, each row of unit DC gain."""
+    """Reduced ratio `up`/`down`, and one row of weights per phase: `[up, taps]`, each row of unit DC gain.
+
+    `blocks` is the same as one matrix `[window, block]`: a block of output samples (whole periods of the phases, `step`
+    source samples apart) is the source samples it can see times this. None where it would be too large. `padding`: the
+    silence behind the newest sample that a computation may look at.
+    """
 
     up: int
     down: int
     reach: int
     weights: NDArray[np.float32]
+    blocks: NDArray[np.float32] | None
+    block: int
+    step: int
+    padding: Samples
 
 
 @lru_cache(maxsize=32)
@@ -52,7 +72,18 @@ def _design(source_rate: int, target_rate: int) -> _Filter:
     window = np.i0(beta * np.sqrt(np.clip(1.0 - (distance / reach) ** 2, 0.0, 1.0)))
     weights = np.sinc(cutoff * distance) * window
     weights /= weights.sum(axis=1, keepdims=True)
-    return _Filter(up, down, reach, weights.astype(np.float32))
+    rows = weights.astype(np.float32)
+    block = up * max(1, _BLOCK_SAMPLES // up)
+    step = block // up * down
+    seen = step + 2 * reach
+    if seen * block > _MAXIMUM_BLOCK_WEIGHTS:
+        return _Filter(up, down, reach, rows, None, 1, 0, np.zeros(2 * reach, np.float32))
+    matrix = np.zeros((seen, block), np.float32)
+    for index in range(block):
+        first = index * down // up
+        matrix[first : first + 2 * reach, index] = rows[index * down % up]
+    padding = np.zeros(_BLOCKS_PER_PRODUCT * step + seen, np.float32)
+    return _Filter(up, down, reach, rows, matrix, block, step, padding)
 
 
 class StreamResampler:
@@ -74,20 +105,30 @@ class StreamResampler:
 
     def process(self, samples: Samples) -> Samples:
         """Take the next input, return the output that is complete so far (possibly empty)."""
-        if self._filter is None:
+        design = self._filter
+        if design is None:
             return samples
         self._received += len(samples)
-        self._held = np.concatenate((self._held, samples.astype(np.float32, copy=False)))
-        return self._take(self._ready(self._filter))
+        complete = self._received - design.reach
+        ready = (complete * design.up - 1) // design.down + 1 if complete > 0 else 0
+        return self._take(design, samples, max(0, ready - self._made))
+
+    def missing(self, count: int) -> int:
+        """How many more input samples the next `count` (at least 1) output samples need; 0 or less: they are ready."""
+        design = self._filter
+        if design is None:
+            return count
+        # An output at t needs every sample up to floor(t) + reach.
+        return (self._made + count - 1) * design.down // design.up + design.reach + 1 - self._received
 
     def flush(self) -> Samples:
         """Return the rest of the output; the next `process` begins a new stream."""
-        if self._filter is None:
+        design = self._filter
+        if design is None:
             return np.zeros(0, np.float32)
         # `round` halves to even where this rounds up; either is within the promised sample.
-        total = (2 * self._received * self._filter.up + self._filter.down) // (2 * self._filter.down)
-        self._held = np.concatenate((self._held, np.zeros(self._filter.reach + 1, np.float32)))
-        rest = self._take(total - self._made)
+        total = (2 * self._received * design.up + design.down) // (2 * design.down)
+        rest = self._take(design, np.zeros(0, np.float32), total - self._made)
         self._reset()
         return rest
 
@@ -98,28 +139,40 @@ class StreamResampler:
         self._held = np.zeros(before, np.float32)  # source samples still needed, with silence before the first
         self._held_start = -before  # source position of `_held[0]`
 
-    def _ready(self, design: _Filter) -> int:
-        """How many more outputs have every source sample they weigh: floor(t) + reach < received."""
-        complete = self._received - design.reach
-        if complete <= 0:
-            return 0
-        return max(0, (complete * design.up - 1) // design.down + 1 - self._made)
-
-    def _take(self, count: int) -> Samples:
-        assert self._filter is not None
-        up, down, reach = self._filter.up, self._filter.down, self._filter.reach
-        output = np.empty(count, np.float32)
-        windows = sliding_window_view(self._held, 2 * reach) if count else None
-        for start in range(0, count, _WINDOWS_PER_STEP):
-            assert windows is not None
-            stop = min(start + _WINDOWS_PER_STEP, count)
-            ticks = np.arange(self._made + start, self._made + stop, dtype=np.int64) * down
-            firsts = ticks // up - reach + 1 - self._held_start
-            np.einsum("nt,nt->n", windows[firsts], self._filter.weights[ticks % up], out=output[start:stop])
+    def _take(self, design: _Filter, samples: Samples, count: int) -> Samples:
+        """Hold `samples`, too; return the next `count` outputs and let go of what only those and earlier ones see."""
+        source = np.concatenate((self._held, samples.astype(np.float32, copy=False), design.padding))
+        if design.blocks is None:
+            output = self._gathered(design, source, count)
+        else:
+            output = self._multiplied(design, design.blocks, source, count)
         self._made += count
-        needed = self._made * down // up - reach + 1
-        self._held = self._held[needed - self._held_start :].copy()
+        needed = self._made // design.block * design.block * design.down // design.up - design.reach + 1
+        self._held = source[needed - self._held_start : len(source) - len(design.padding)].copy()
         self._held_start = needed
+        return output
+
+    def _multiplied(self, design: _Filter, matrix: NDArray[np.float32], source: Samples, count: int) -> Samples:
+        """All blocks that hold a wanted sample; what of them is not complete yet is computed again when it is."""
+        skipped = self._made % design.block
+        rows = -(-(skipped + count) // (design.block * _BLOCKS_PER_PRODUCT)) * _BLOCKS_PER_PRODUCT
+        strides = (design.step * source.itemsize, source.itemsize)
+        windows: Samples = np.ndarray((rows, len(matrix)), np.float32, source, strides=strides)
+        output = np.empty((rows, design.block), np.float32)
+        for start in range(0, rows, _BLOCKS_PER_PRODUCT):
+            stop = start + _BLOCKS_PER_PRODUCT
+            np.matmul(windows[start:stop], matrix, out=output[start:stop])
+        return output.reshape(-1)[skipped : skipped + count]
+
+    def _gathered(self, design: _Filter, source: Samples, count: int) -> Samples:
+        """Every output's own window times the weights of its phase."""
+        windows = sliding_window_view(source, 2 * design.reach)
+        output = np.empty(count, np.float32)
+        for start in range(0, count, _WINDOWS_PER_STEP):
+            stop = min(start + _WINDOWS_PER_STEP, count)
+            ticks = np.arange(self._made + start, self._made + stop, dtype=np.int64) * design.down
+            firsts = ticks // design.up - design.reach + 1 - self._held_start
+            np.einsum("nt,nt->n", windows[firsts], design.weights[ticks % design.up], out=output[start:stop])
         return output
 
 

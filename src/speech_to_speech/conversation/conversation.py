@@ -95,10 +95,18 @@ class Conversation:
         self._read_ahead = ReadAhead(self._work, name)
         self._last_turn = TurnTimeline()
 
+    @property
+    def frame_lacks(self) -> int:
+        """Samples (16 kHz) until the next VAD frame is complete."""
+        return self._listening.audio.frame_lacks
+
     # --- what the client does ---------------------------------------------------------------------------------
 
-    def append_audio(self, pcm: bytes, samples: Samples, now: float) -> None:
-        """The next audio of the user, as PCM16 at 24 kHz and as float32 at 16 kHz."""
+    def append_audio(self, pcm: bytes, samples: Samples) -> None:
+        """The next audio of the user, as PCM16 at 24 kHz and as float32 at 16 kHz.
+
+        Makes nothing due: what follows from it follows from the detector's answers.
+        """
         if to_ms(self._listening.audio.end - self._listening.buffer_start) >= MAXIMUM_BUFFER_MS:
             raise InvalidRequestError(
                 f"The input audio buffer is full: {MAXIMUM_BUFFER_MS // 60_000} minutes are uncommitted. "
@@ -109,7 +117,6 @@ class Conversation:
         for index, frame in self._listening.audio.append(pcm, samples):
             if self.settings.turn_detection is not None:
                 self._work.emit(DetectSpeechRequest(index, frame))
-        self.advance(now)
 
     def commit(self, now: float) -> None:
         """The client ends the user's turn. Never makes a reply."""
@@ -211,7 +218,8 @@ class Conversation:
     def receive(self, result: ConversationInput, now: float) -> None:
         """Take a stage's result; a stale one is dropped here, and only here."""
         if isinstance(result, SpeechProbability):
-            self._frame(result, now)
+            if not self._frame(result, now):
+                return
         elif isinstance(result, StageFailure) and result.stage == "vad":
             self._work.emit(StageFailed(result.message))
         elif not self._work.is_stale(result.token):
@@ -237,11 +245,12 @@ class Conversation:
 
     def next_wakeup(self, now: float) -> float | None:
         """When `advance` wants to be called again, if nothing else happens."""
-        wakeups = [self._speaking.next_wakeup(now)]
+        wakeup = self._speaking.next_wakeup(now)
         turn = self._listening.turn
-        if turn is not None and not turn.announced and turn.suspected_at is not None:
-            wakeups.append(max(now, turn.suspected_at + DISMISS_AFTER_S))
-        return min((wakeup for wakeup in wakeups if wakeup is not None), default=None)
+        if turn is None or turn.announced or turn.suspected_at is None:
+            return wakeup
+        dismissed = max(now, turn.suspected_at + DISMISS_AFTER_S)
+        return dismissed if wakeup is None else min(wakeup, dismissed)
 
     def take_outputs(self) -> list[Output]:
         """Events and requests since the last call, in order."""
@@ -249,11 +258,12 @@ class Conversation:
 
     # --- frames -----------------------------------------------------------------------------------------------
 
-    def _frame(self, result: SpeechProbability, now: float) -> None:
+    def _frame(self, result: SpeechProbability, now: float) -> bool:
+        """Take the detector's answer; false when it makes nothing due: nobody speaks."""
         detection = self.settings.turn_detection
         listening = self._listening
         if detection is None or (result.index + 1) * VAD_FRAME_SAMPLES <= listening.buffer_start:
-            return
+            return False
         start = result.index * VAD_FRAME_SAMPLES
         level = listening.audio.level(start, start + VAD_FRAME_SAMPLES)
         change = listening.voice.frame(result.index, result.probability, detection.threshold, level)
@@ -262,7 +272,7 @@ class Conversation:
         turn = listening.turn
         if turn is None:
             listening.forget_old_audio(detection.prefix_padding_ms)
-            return
+            return False
         if change is VoiceChange.PAUSE and (self._pacing.speculate or not turn.announced):
             listening.paused(turn)
             if listening.is_final(turn):
@@ -275,6 +285,7 @@ class Conversation:
             self._still_speaking(turn, now)
         if turn.announced and listening.turn is turn and listening.is_complete(turn, detection):
             self._turn_is_over(turn, now)
+        return True
 
     def _onset(self, detection: TurnDetection, now: float) -> None:
         start = self._listening.voice.onset - from_ms(detection.prefix_padding_ms)

@@ -92,7 +92,7 @@ class ReplyAudio:
 
     reply: Reply
     item: Item
-    pcm: bytes
+    pcm: bytes | memoryview
 
 
 @dataclass(frozen=True, slots=True)

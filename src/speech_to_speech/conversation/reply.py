@@ -45,7 +45,7 @@ class ReplySettings:
 class SpokenPiece:
     """Synthesised audio on its way out: PCM16 at 24 kHz and the characters of the reply it speaks."""
 
-    pcm: bytes
+    pcm: bytes | memoryview
     text_start: int
     text_end: int
     clause_end: bool
@@ -60,8 +60,9 @@ class SpokenPiece:
         if duration_ms >= self.duration_ms:
             return self, None
         cut = int(duration_ms + 1e-6) * PCM_BYTES_PER_MS
-        first = SpokenPiece(self.pcm[:cut], self.text_start, self.text_end, False)
-        return first, SpokenPiece(self.pcm[cut:], self.text_start, self.text_end, self.clause_end)
+        pcm = memoryview(self.pcm)
+        first = SpokenPiece(pcm[:cut], self.text_start, self.text_end, False)
+        return first, SpokenPiece(pcm[cut:], self.text_start, self.text_end, self.clause_end)
 
 
 @dataclass(slots=True, eq=False)

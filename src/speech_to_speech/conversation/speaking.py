@@ -46,6 +46,7 @@ class Speaking:
         self._conversation = conversation
         self._pacing = pacing
         self._lead_ms = max(pacing.lead_ms, MINIMUM_LEAD_MS) if pacing.lead_ms > 0 else 0.0
+        self._quantum_ms = min(SEND_QUANTUM_MS, self._lead_ms / 2)
         self._clock = PlaybackClock()
         self._playing: ContentPart | None = None
         self._playing_timeline: TurnTimeline | None = None
@@ -139,12 +140,12 @@ class Speaking:
 
     def next_wakeup(self, now: float) -> float | None:
         """When `advance` wants to be called again, if nothing else happens."""
-        wakeups = []
-        if self.reply is not None and self._may_send(self.reply) and self.reply.audio and self._lead_ms > 0:
-            wakeups.append(self._clock.ends_at - max(0.0, self._lead_ms - self._quantum_ms) / 1000)
-        if self._playing_timeline is not None and self.reply is None:
-            wakeups.append(self._clock.ends_at)
-        return max(now, min(wakeups)) if wakeups else None
+        reply = self.reply
+        if reply is None:
+            return max(now, self._clock.ends_at) if self._playing_timeline is not None else None
+        if not reply.audio or self._lead_ms == 0 or not self._may_send(reply):
+            return None
+        return max(now, self._clock.ends_at - max(0.0, self._lead_ms - self._quantum_ms) / 1000)
 
     def measure(self, now: float) -> None:
         """Close the timeline of a reply that has been played to its end."""
@@ -188,10 +189,6 @@ class Speaking:
             self._finish_timeline(now)
 
     # --- inside -----------------------------------------------------------------------------------------------
-
-    @property
-    def _quantum_ms(self) -> float:
-        return min(SEND_QUANTUM_MS, self._lead_ms / 2)
 
     def _may_send(self, reply: Reply) -> bool:
         held_back = self._pacing.whole_answers and not reply.speech_done

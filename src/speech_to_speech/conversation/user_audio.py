@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import deque
+from math import sqrt
 
 import numpy as np
 
@@ -10,6 +10,9 @@ from speech_to_speech.stage_types import RECOGNITION_RATE, VAD_FRAME_SAMPLES, Sa
 
 CLIENT_RATE = 24_000
 """Sample rate in Hz of the audio at the protocol's edge."""
+
+_MOST_UNUSED = 8
+"""The array is let go when it is this much longer than what is kept: after a long turn."""
 
 
 def to_ms(samples: int) -> int:
@@ -32,35 +35,38 @@ class UserAudio:
     def __init__(self) -> None:
         self.start = 0
         self.end = 0
-        self._chunks: deque[Samples] = deque()
+        self._recording = np.zeros(0, np.float32)
+        self._recording_start = 0
         self._pcm = bytearray()
         self._pcm_start = 0
         self._framed = 0
+
+    @property
+    def frame_lacks(self) -> int:
+        """Samples until the next VAD frame is complete."""
+        return self._framed + VAD_FRAME_SAMPLES - self.end
 
     def append(self, pcm: bytes, samples: Samples) -> list[tuple[int, Samples]]:
         """Add the same stretch in both forms; returns the VAD frames it completed as (index, samples)."""
         self._pcm += pcm
         if len(samples):
-            self._chunks.append(samples)
+            first = self.end - self._recording_start
+            if first + len(samples) > len(self._recording):
+                self._make_room(len(samples))
+                first = self.end - self._recording_start
+            self._recording[first : first + len(samples)] = samples
             self.end += len(samples)
         return self._new_frames()
 
     def samples(self, start: int, end: int) -> Samples:
-        """16 kHz audio of `[start, end)`, clipped to what is kept."""
-        parts: list[Samples] = []
-        position = self.start
-        for chunk in self._chunks:
-            if position >= end:
-                break
-            if position + len(chunk) > start:
-                parts.append(chunk[max(0, start - position) : end - position])
-            position += len(chunk)
-        return np.concatenate(parts) if parts else np.zeros(0, np.float32)
+        """16 kHz audio of `[start, end)`, clipped to what is kept. A view; what it shows never changes."""
+        first, last = max(start, self.start), min(end, self.end)
+        return self._recording[first - self._recording_start : max(first, last) - self._recording_start]
 
     def level(self, start: int, end: int) -> float:
         """Root mean square of `[start, end)`; 1.0 is full scale."""
         samples = self.samples(start, end)
-        return float(np.sqrt(np.dot(samples, samples) / len(samples))) if len(samples) else 0.0
+        return sqrt(np.dot(samples, samples) / len(samples)) if len(samples) else 0.0
 
     def pcm(self, start: int, end: int) -> bytes:
         """24 kHz PCM16 of `[start, end)` (16 kHz positions), clipped to what is kept."""
@@ -69,13 +75,20 @@ class UserAudio:
 
     def forget_before(self, position: int) -> None:
         """Drop audio before `position`, except what is not yet cut into VAD frames."""
-        position = min(position, self._framed)
-        while self._chunks and self.start + len(self._chunks[0]) <= position:
-            self.start += len(self._chunks.popleft())
+        self.start = max(self.start, min(position, self._framed))
         cut = self._pcm_index(self.start) - self._pcm_start
         if cut > 0:
             del self._pcm[:cut]
             self._pcm_start += cut
+        if len(self._recording) > _MOST_UNUSED * (self.end - self.start) + RECOGNITION_RATE:
+            self._make_room(0)
+
+    def _make_room(self, count: int) -> None:
+        """A new array for what is kept and as much again; the old one stays as it is for the views of it."""
+        kept = self.samples(self.start, self.end)
+        self._recording = np.empty(2 * (len(kept) + count), np.float32)
+        self._recording[: len(kept)] = kept
+        self._recording_start = self.start
 
     def _new_frames(self) -> list[tuple[int, Samples]]:
         frames = []

@@ -40,6 +40,6 @@ def usage_json(usage: Usage) -> dict[str, Any]:
     }
 
 
-def audio_base64(pcm: bytes) -> str:
+def audio_base64(pcm: bytes | memoryview) -> str:
     """PCM16 as the protocol carries it."""
     return base64.b64encode(pcm).decode()

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import secrets
 from collections.abc import Callable
+from random import getrandbits
 from typing import Any, TypeAlias
 
 from speech_to_speech.conversation.conversation import Conversation, ConversationInput
@@ -89,8 +89,8 @@ SessionOutput: TypeAlias = ServerEvent | StageRequest
 
 
 def random_id(prefix: str) -> str:
-    """An id such as `item_9f…`, 26 characters at most for the prefixes in use."""
-    return f"{prefix}_{secrets.token_hex(10)}"
+    """An id such as `item_9f…`, 26 characters at most for the prefixes in use. Unique, not secret."""
+    return f"{prefix}_{getrandbits(80):020x}"
 
 
 class RealtimeSession:
@@ -130,6 +130,11 @@ class RealtimeSession:
         """The newest turn whose record is complete, playback end included."""
         return self._finished_timeline
 
+    @property
+    def frame_lacks(self) -> int:
+        """Samples (16 kHz) until the next VAD frame is complete; audio that brings fewer has no effect yet."""
+        return self._conversation.frame_lacks
+
     # --- in ---------------------------------------------------------------------------------------------------
 
     def receive_event(self, event: AnyClientEvent, now: float) -> None:
@@ -143,10 +148,13 @@ class RealtimeSession:
             self.report_invalid(error, event.event_id)
         self._translate()
 
-    def append_audio(self, pcm: bytes, samples: Samples, now: float, event_id: str | None = None) -> None:
-        """The audio of an `input_audio_buffer.append`: PCM16 at 24 kHz, and the same as float32 at 16 kHz."""
+    def append_audio(self, pcm: bytes, samples: Samples, event_id: str | None = None) -> None:
+        """The audio of an `input_audio_buffer.append`: PCM16 at 24 kHz, and the same as float32 at 16 kHz.
+
+        Leaves `next_wakeup` as it was.
+        """
         try:
-            self._conversation.append_audio(pcm, samples, now)
+            self._conversation.append_audio(pcm, samples)
         except InvalidRequestError as error:
             self.report_invalid(error, event_id)
         self._translate()

@@ -56,7 +56,7 @@ class SessionWork:
         self._name = name
         self._deliver_to_session = deliver
         self._cancellations = Cancellations()
-        self._vad = runtime.vad.open(self._deliver)
+        self._vad = runtime.vad.open(deliver)
         self._stt = runtime.stt.open(self._cancellations, self._deliver)
         self._tts = runtime.tts.open(self._cancellations, self._deliver)
         self._replies: set[int] = set()

@@ -6,6 +6,7 @@ import heapq
 import itertools
 import logging
 import threading
+import time
 from collections import deque
 from dataclasses import dataclass, field
 
@@ -50,6 +51,11 @@ class VADSession:
     closed: bool = False
 
 
+GATHER_S = 0.004
+"""Least time between the beginnings of two batches of VAD frames. One session never waits for it, its frames are 32 ms
+apart; the frames of many come in batches instead of waking the thread one by one."""
+
+
 class VADWorker:
     """Runs the detector on one frame of every waiting session at a time."""
 
@@ -87,14 +93,25 @@ class VADWorker:
         self._thread.join(timeout=2)
 
     def _run(self) -> None:
+        began = 0.0
         while True:
             with self._changed:
                 self._changed.wait_for(lambda: self._waiting or self._stopped)
-                if self._stopped:
-                    return
-                batch = [(session, session.pending.popleft()) for session in self._waiting.values()]
-                self._waiting = {key: session for key, session in self._waiting.items() if session.pending}
-            self._judge(batch)
+            time.sleep(max(0.0, began + GATHER_S - time.monotonic()))
+            began = time.monotonic()
+            while batch := self._next_batch():
+                self._judge(batch)
+            if self._stopped:
+                return
+
+    def _next_batch(self) -> list[tuple[VADSession, DetectSpeechRequest]]:
+        """The oldest frame of every session that has one; nothing once the worker is to stop."""
+        with self._changed:
+            if self._stopped:
+                return []
+            batch = [(session, session.pending.popleft()) for session in self._waiting.values()]
+            self._waiting = {key: session for key, session in self._waiting.items() if session.pending}
+            return batch
 
     def _judge(self, batch: list[tuple[VADSession, DetectSpeechRequest]]) -> None:
         try:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import time
+from collections.abc import Callable
 
 logger = logging.getLogger(__name__)
 
@@ -12,10 +14,12 @@ REPORT_OVER_MS = 20.0
 
 
 class LoopMonitor:
-    """Measures by how much a timer comes late."""
+    """Measures by how much a timer comes late. `observe` is told each lateness, in ms."""
 
-    def __init__(self) -> None:
+    def __init__(self, interval_s: float = INTERVAL_S, observe: Callable[[float], None] | None = None) -> None:
         self.longest_block_ms = 0.0
+        self._interval_s = interval_s
+        self._observe = observe
         self._timer: asyncio.TimerHandle | None = None
 
     def start(self) -> None:
@@ -29,11 +33,14 @@ class LoopMonitor:
             self._timer = None
 
     def _schedule(self, loop: asyncio.AbstractEventLoop) -> None:
-        self._timer = loop.call_later(INTERVAL_S, self._look, loop, loop.time() + INTERVAL_S)
+        due = time.perf_counter() + self._interval_s
+        self._timer = loop.call_later(self._interval_s, self._look, loop, due)
 
     def _look(self, loop: asyncio.AbstractEventLoop, due: float) -> None:
-        late_ms = (loop.time() - due) * 1000
+        late_ms = max(0.0, (time.perf_counter() - due) * 1000)
         self.longest_block_ms = max(self.longest_block_ms, late_ms)
         if late_ms > REPORT_OVER_MS:
             logger.debug("the event loop was blocked for %.0f ms", late_ms)
+        if self._observe is not None:
+            self._observe(late_ms)
         self._schedule(loop)

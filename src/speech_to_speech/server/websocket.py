@@ -30,6 +30,9 @@ connection; one whose message was read to its end sees the close code."""
 CLOSE_SECONDS = 5.0
 """How long a client may take to read the end of its connection."""
 
+MESSAGES_PER_TURN = 8
+"""What is read of one client before the others get their turn: a client that fell behind has many waiting."""
+
 REFUSED = 4000
 """Close code of a connection refused after the upgrade, as the hosted API has it."""
 
@@ -49,12 +52,12 @@ async def refuse(request: web.Request, code: str, message: str) -> web.WebSocket
     return socket
 
 
-def encode(event: ServerEvent) -> str:
+def encode(event: ServerEvent) -> bytes:
     """The event as a text frame. What a client sent comes back in it: orjson refuses some JSON that is valid."""
     try:
-        return orjson.dumps(event).decode()
+        return orjson.dumps(event)
     except TypeError:
-        return json.dumps(event)
+        return json.dumps(event).encode()
 
 
 class Connection:
@@ -64,7 +67,7 @@ class Connection:
         self, socket: web.WebSocketResponse, open_session: Callable[[Callable[[ServerEvent], None]], SessionDriver]
     ) -> None:
         self._socket = socket
-        self._unsent: asyncio.Queue[str] = asyncio.Queue()
+        self._unsent: asyncio.Queue[bytes] = asyncio.Queue()
         self._unsent_bytes = 0
         self._closing: asyncio.Task[None] | None = None
         self._driver = open_session(self._send)
@@ -80,11 +83,15 @@ class Connection:
             await asyncio.gather(writer, return_exceptions=True)
 
     async def _read(self) -> None:
+        received = 0
         async for message in self._socket:
-            if message.type in (WSMsgType.TEXT, WSMsgType.BINARY) and len(message.data) > MAXIMUM_MESSAGE_BYTES:
-                await self._socket.close(code=WSCloseCode.MESSAGE_TOO_BIG, message=b"message over 32 MiB")
-            elif message.type is WSMsgType.TEXT:
+            received += 1
+            if received % MESSAGES_PER_TURN == 0:
+                await asyncio.sleep(0)
+            if message.type is WSMsgType.TEXT and len(message.data) <= MAXIMUM_MESSAGE_BYTES:
                 await self._driver.receive(message.data)
+            elif message.type in (WSMsgType.TEXT, WSMsgType.BINARY) and len(message.data) > MAXIMUM_MESSAGE_BYTES:
+                await self._socket.close(code=WSCloseCode.MESSAGE_TOO_BIG, message=b"message over 32 MiB")
             elif message.type is WSMsgType.BINARY:
                 self._driver.refuse(
                     InvalidRequestError("Binary frames are not supported; send JSON text frames.", code="invalid_json")
@@ -112,7 +119,7 @@ class Connection:
         while True:
             frame = await self._unsent.get()
             try:
-                await self._socket.send_str(frame)
+                await self._socket.send_frame(frame, WSMsgType.TEXT)
             except (ConnectionError, RuntimeError):
                 return
             self._unsent_bytes -= len(frame)
