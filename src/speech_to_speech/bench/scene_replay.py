@@ -86,7 +86,7 @@ class _Replay:
         """The next frame: a constant of its level, since nothing but its level is asked of the sound itself."""
         level = self._trace.levels[self._frames_heard]
         self._frames_heard += 1
-        self._conversation.append_audio(_SILENT_PCM, np.full(VAD_FRAME_SAMPLES, level, np.float32), self._now)
+        self._conversation.append_audio(_SILENT_PCM, np.full(VAD_FRAME_SAMPLES, level, np.float32))
 
     def _drain(self) -> None:
         outputs = self._conversation.take_outputs()
