@@ -99,21 +99,25 @@ class VADWorker:
                 self._changed.wait_for(lambda: self._waiting or self._stopped)
             time.sleep(max(0.0, began + GATHER_S - time.monotonic()))
             began = time.monotonic()
-            while batch := self._next_batch():
-                self._judge(batch)
+            for batch in self._take_batches():
+                self._judge([(session, request) for session, request in batch if not session.closed])
             if self._stopped:
                 return
 
-    def _next_batch(self) -> list[tuple[VADSession, DetectSpeechRequest]]:
-        """The oldest frame of every session that has one; nothing once the worker is to stop."""
+    def _take_batches(self) -> list[list[tuple[VADSession, DetectSpeechRequest]]]:
+        """All waiting frames: the oldest of every session, then the second ones, and so on."""
+        batches = []
         with self._changed:
-            if self._stopped:
-                return []
-            batch = [(session, session.pending.popleft()) for session in self._waiting.values()]
-            self._waiting = {key: session for key, session in self._waiting.items() if session.pending}
-            return batch
+            waiting = [] if self._stopped else list(self._waiting.values())
+            self._waiting.clear()
+            while waiting:
+                batches.append([(session, session.pending.popleft()) for session in waiting])
+                waiting = [session for session in waiting if session.pending]
+        return batches
 
     def _judge(self, batch: list[tuple[VADSession, DetectSpeechRequest]]) -> None:
+        if not batch:
+            return
         try:
             frames = np.stack([request.samples for _, request in batch])
             probabilities = self._detector.detect(frames, [session.state for session, _ in batch])
