@@ -44,8 +44,8 @@ PROBE_INTERVAL_S = 0.005
 ON_TIME_MS = 20.0
 """A frame is late when the server has not handled it before the next one is due."""
 
-SATURATED_SHARE = 0.9
-"""From this share of one core on, the event loop has no room left."""
+KEEPS_UP_SHARE = 0.9
+"""Below this share of frames handled on time the server does not keep up."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -297,9 +297,14 @@ def _limits(report: dict[str, Any]) -> list[str]:
     lines[0] += f"; the rest (sockets, event loop, threads) of {whole:.1f}: {rest:.1f}"
     if whole > 0:
         lines.append(f"one core holds about {1e6 * FRAME_S / whole:.0f} active sessions")
-    lines += [
-        f"{level['sessions']} active: saturated, {level['on_time_share']:.1%} of the frames were handled on time"
-        for level in report["active"]
-        if level["core_share"] >= SATURATED_SHARE or level["on_time_share"] < SATURATED_SHARE
-    ]
-    return lines
+    return lines + [_overload(level) for level in report["active"] if level["on_time_share"] < KEEPS_UP_SHARE]
+
+
+def _overload(level: dict[str, Any]) -> str:
+    handled = level["frames_handled"] / level["expected_frames"]
+    waited = level["waited_share"]
+    return (
+        f"{level['sessions']} active: overloaded. {handled:.0%} of the frames were handled in the time measured, "
+        f"{level['on_time_share']:.1%} on time; the server took {level['core_share']:.0%} of a core"
+        + ("" if waited is None else f" and waited {waited:.0%} of the time for one that other work had")
+    )
