@@ -162,6 +162,8 @@ def test_what_cannot_begin_is_one_line(
 MICROPHONE = """
 import signal, sys, threading, time, types
 
+signal.signal(signal.SIGINT, signal.default_int_handler)  # tests run in the background inherit that it is ignored
+
 class Stream:
     latency = 0.02
     def __init__(self, **settings): self.settings = settings; self.open = True
