@@ -259,3 +259,17 @@ def test_switching_to_push_to_talk_in_mid_sentence_keeps_what_was_said() -> None
     session.run(4)
 
     assert session.conversation() == [("user", QUESTION.text)]
+
+
+def test_a_client_that_takes_the_id_of_the_turn_going_on_does_not_end_the_session() -> None:
+    session = VirtualSession([QUESTION])
+
+    def take_it() -> None:
+        item = {"type": "message", "role": "user", "content": [{"type": "input_text", "text": "Hi."}]}
+        taken = session.of_type("input_audio_buffer.speech_started")[0]["item_id"]
+        session.send({"type": "conversation.item.create", "item": {**item, "id": taken}})
+
+    session.at(1.5, take_it)
+    session.run(6)
+
+    assert session.conversation() == [("user", "Hi."), ("user", QUESTION.text), ("assistant", "Paris.")]

@@ -83,7 +83,8 @@ class Conversation:
     ) -> None:
         self.settings = settings
         self.history = History()
-        self._work = Work(new_id)
+        self._new_id = new_id
+        self._work = Work(self._unused_id)
         self._name = name
         self._pacing = pacing or Pacing()
         self._listening = Listening(self._work)
@@ -371,6 +372,8 @@ class Conversation:
         listening.end_turn(turn, end)
         if not by_detection or not self._covers(turn):
             listening.transcribe(turn, end, final=True)
+        if self.history.find(turn.item_id) is not None:  # the client took the id that `speech_started` told it
+            turn.item_id = self._work.new_id("item")
         item = Item(id=turn.item_id, role="user", content=[part])
         self.history.insert(item)
         self._work.emit(InputCommitted(item))
@@ -433,6 +436,12 @@ class Conversation:
         messages = self.history.messages(self.settings.reply.instructions)
         self._speaking.generate((*messages, ChatMessage("user", text)))
         return True
+
+    def _unused_id(self, prefix: str) -> str:
+        """A new id that no item has: clients choose ids, too."""
+        while self.history.find(made := self._new_id(prefix)) is not None:
+            pass
+        return made
 
     def _speaking_gate_drop(self) -> None:
         if self._speaking.reply is not None and not self._speaking.is_busy:
