@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from speech_to_speech.bench.null_stages import NullTurnDetector
 from speech_to_speech.LLM.base import LanguageModel
 from speech_to_speech.runtime.backends import Stages
 from speech_to_speech.stage_types import (
@@ -24,7 +25,7 @@ from speech_to_speech.stage_types import (
 )
 from speech_to_speech.STT.base import RecognitionStream, SpeechToText
 from speech_to_speech.TTS.base import TextToSpeech
-from speech_to_speech.VAD.base import TurnDetector, VoiceActivityDetector, VoiceActivityState
+from speech_to_speech.VAD.base import VoiceActivityDetector, VoiceActivityState
 
 
 class LoudnessVAD(VoiceActivityDetector):
@@ -37,15 +38,6 @@ class LoudnessVAD(VoiceActivityDetector):
 
     def detect(self, frames: NDArray[np.float32], states: Sequence[VoiceActivityState]) -> NDArray[np.float32]:
         return (np.abs(frames).max(axis=1) > 0.1).astype(np.float32)
-
-
-class AlwaysComplete(TurnDetector):
-    @classmethod
-    def load(cls, arguments: Any, threads: int) -> AlwaysComplete:
-        return cls()
-
-    def predict(self, turns: Sequence[Samples]) -> list[float]:
-        return [1.0 for _ in turns]
 
 
 class HelloStream(RecognitionStream):
@@ -108,4 +100,4 @@ class BeepTTS(TextToSpeech):
 
 
 def scripted_stages() -> Stages:
-    return Stages(LoudnessVAD(), AlwaysComplete(), HelloSTT(), EchoLLM(), BeepTTS())
+    return Stages(LoudnessVAD(), NullTurnDetector(), HelloSTT(), EchoLLM(), BeepTTS())

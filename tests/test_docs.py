@@ -31,7 +31,7 @@ SCRIPTED_STAGES = """
 [speech_to_speech.vad]
 scripted = scripted_stages:LoudnessVAD
 [speech_to_speech.turn]
-scripted = scripted_stages:AlwaysComplete
+scripted = speech_to_speech.bench.null_stages:NullTurnDetector
 [speech_to_speech.stt]
 scripted = scripted_stages:HelloSTT
 [speech_to_speech.llm]
